@@ -1,0 +1,1 @@
+"""Strategies: the change of prediction that a step causes."""

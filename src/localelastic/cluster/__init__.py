@@ -1,0 +1,1 @@
+"""Clustering by local elasticity, and how well clusters match known classes."""

@@ -1,0 +1,1 @@
+"""Examples, where they come from, and the primary-against-auxiliary task."""

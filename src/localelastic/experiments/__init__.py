@@ -1,0 +1,1 @@
+"""Whole jobs: spec to result record to rendering."""

@@ -1,0 +1,1 @@
+"""The networks of the paper, predictions, losses and warm-up training."""

@@ -1,0 +1,1 @@
+"""Result records, and their rendering for people."""
