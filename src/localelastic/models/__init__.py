@@ -1,1 +1,45 @@
 """The networks of the paper, predictions, losses and warm-up training."""
+
+from localelastic.models.coding import Coded, code
+from localelastic.models.losses import LOSSES, CrossEntropy, Loss, SquaredLoss
+from localelastic.models.networks import (
+    CNN,
+    NETWORKS,
+    Activation,
+    ResNet,
+    ThreeLayer,
+    TwoLayer,
+    build_network,
+)
+from localelastic.models.output import outputs_of
+from localelastic.models.prediction import Prediction, Probability, Scalar
+from localelastic.models.warm_up import (
+    TrainingRecord,
+    WarmUp,
+    published_warm_up,
+    warm_up,
+)
+
+__all__ = [
+    "CNN",
+    "LOSSES",
+    "NETWORKS",
+    "Activation",
+    "Coded",
+    "CrossEntropy",
+    "Loss",
+    "Prediction",
+    "Probability",
+    "ResNet",
+    "Scalar",
+    "SquaredLoss",
+    "ThreeLayer",
+    "TrainingRecord",
+    "TwoLayer",
+    "WarmUp",
+    "build_network",
+    "code",
+    "outputs_of",
+    "published_warm_up",
+    "warm_up",
+]
