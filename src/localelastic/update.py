@@ -1,0 +1,93 @@
+"""One real optimizer step, on a private copy: the caller's model is never touched."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+from torch import Tensor, nn
+
+from localelastic.errors import ModelError
+from localelastic.models import Loss, outputs_of
+from localelastic.shapes import Inputs, PerExample
+
+
+class Replica:
+    """A private copy of a model that can predict, take a step, and go back to where it was.
+
+    Sub-modules keep the mode (train or eval) that the caller's have. Each prediction restores the
+    buffers it writes and draws the same random numbers, so two predictions without a step between
+    are equal even through dropout; the global random state is untouched.
+
+    Args:
+        model: one output per example, at least one trainable parameter.
+        dtype: of the copy's weights and inputs; the model's own if ``None``.
+        batch_size: examples per forward pass; the same before and after a step, because two
+            batchings can differ by rounding.
+
+    Raises:
+        ModelError: every parameter is frozen, or the model cannot be copied.
+    """
+
+    def __init__(
+        self, model: nn.Module, *, dtype: torch.dtype | None = None, batch_size: int = 500
+    ) -> None:
+        try:
+            self.model = copy.deepcopy(model)
+        except Exception as error:
+            raise ModelError(
+                f"expected a model that can be copied, got {type(error).__name__}: {error}; "
+                "detach tensors stored on the model that carry a gradient"
+            ) from error
+        if dtype is not None:
+            self.model = self.model.to(dtype)
+        self.parameters = [p for p in self.model.parameters() if p.requires_grad]
+        if not self.parameters:
+            raise ModelError(
+                "expected at least one trainable parameter, got a model whose parameters are all "
+                "frozen; set requires_grad on those that a step should move"
+            )
+        self._batch_size = batch_size
+        self._start = self._state()
+
+    @property
+    def device(self) -> torch.device:
+        """Where the trainable weights live."""
+        return self.parameters[0].device
+
+    def place(self, values: Tensor) -> Tensor:
+        """Inputs or targets on the copy's device and in its dtype."""
+        return values.to(self.device, self.parameters[0].dtype)
+
+    def outputs(self, inputs: Inputs) -> PerExample:
+        """The output of each example at the current weights, without a gradient."""
+        with torch.no_grad(), torch.random.fork_rng():
+            torch.manual_seed(0)
+            buffers = [b.clone() for b in self.model.buffers()]
+            blocks = [outputs_of(self.model, block) for block in inputs.split(self._batch_size)]
+            for buffer, before in zip(self.model.buffers(), buffers, strict=True):
+                buffer.copy_(before)
+            return torch.cat(blocks)
+
+    def step(self, example: Inputs, target: PerExample, loss: Loss, lr: float) -> None:
+        """``w+ = w - lr dL/dw`` (eq. 1) at one example, by ``torch.optim.SGD``."""
+        optimizer = torch.optim.SGD(self.parameters, lr=lr)
+        optimizer.zero_grad()
+        with torch.enable_grad(), torch.random.fork_rng():
+            torch.manual_seed(0)
+            value = loss.value(outputs_of(self.model, example), target).sum()
+            value.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    def restore(self) -> None:
+        """Back to the weights and buffers the copy was made with."""
+        with torch.no_grad():
+            for tensor, before in zip(self._tensors(), self._start, strict=True):
+                tensor.copy_(before)
+
+    def _tensors(self) -> list[Tensor]:
+        return [*self.parameters, *self.model.buffers()]
+
+    def _state(self) -> list[Tensor]:
+        return [tensor.detach().clone() for tensor in self._tensors()]
