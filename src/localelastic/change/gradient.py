@@ -1,0 +1,64 @@
+"""First order: the inner product of gradients that eq. 3 tends to as ``lr`` goes to zero."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from localelastic.change.gram import gradient_gram
+from localelastic.change.record import PredictionChange
+from localelastic.change.strategy import Question, Strategy
+from localelastic.errors import SettingError
+from localelastic.shapes import Progress
+from localelastic.update import Replica
+
+
+@dataclass(frozen=True)
+class Gradient(Strategy):
+    """``<df(x)/dw, df(x')/dw>`` of every pair, layer by layer; no step is taken.
+
+    In frozen mode this is the limit of the kernelized similarity for small steps, without their
+    rounding, and needs neither a step size nor a target. The change is given per unit of
+    ``lr dL/df``, that is ``-<., .>``.
+
+    Args:
+        dtype: precision of the gradients; the model's own if ``None``. Sums are in float64.
+        batch_size: examples per forward and backward pass.
+    """
+
+    dtype: torch.dtype | None = None
+    batch_size: int = 250
+    name = "gradient"
+    exact = False
+
+    def changes(self, question: Question, progress: Progress) -> Iterator[PredictionChange]:
+        """One pass.
+
+        Raises:
+            SettingError: the trajectory moves its weights.
+        """
+        if question.trajectory.moves:
+            raise SettingError(
+                "the gradient similarity is taken at fixed weights, got a sequential trajectory; "
+                "use the frozen trajectory, or Replay(lr=...)"
+            )
+        replica = Replica(question.model, dtype=self.dtype, batch_size=self.batch_size)
+        inputs = replica.place(question.task.inputs[: question.task.n_primary])
+        slope = question.prediction.slope(replica.outputs(inputs).double())
+        gram = gradient_gram(replica.model, inputs, self.batch_size, progress)
+        change = (-slope[:, None] * gram * slope[None, :]).cpu().numpy()
+        reasons = [
+            _reason(row, value) for row, value in zip(change, change.diagonal(), strict=True)
+        ]
+        change[[reason is not None for reason in reasons]] = 0.0
+        ones = np.ones(len(change))
+        yield PredictionChange(change, change.diagonal().copy(), ones, tuple(reasons))
+
+
+def _reason(row: np.ndarray, self_change: float) -> str | None:
+    if not np.isfinite(row).all():
+        return "a gradient is not finite"
+    return "no self-change: the gradient is zero" if self_change == 0 else None

@@ -1,0 +1,32 @@
+"""What every strategy returns: the change of each prediction, never two predictions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from localelastic.shapes import Mask, Rows, Vector
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionChange:
+    """Changes caused by one pass of steps; row ``i`` is the step on primary example ``i``.
+
+    Args:
+        change: ``f(x', w+) - f(x', w)``, ``(n, m)``; rows without a meaning are zero and marked.
+        self_change: the same at the example stepped on, ``(n,)``.
+        unit: ``lr dL/df`` of each step, ``(n,)``: what the kernelized similarity divides by.
+            First-order strategies give the change per unit step, with ``unit`` one.
+        reasons: why a row has no meaning, or ``None`` where it has one.
+    """
+
+    change: Rows
+    self_change: Vector
+    unit: Vector
+    reasons: tuple[str | None, ...]
+
+    @property
+    def valid(self) -> Mask:
+        """Rows with a meaning."""
+        return np.array([reason is None for reason in self.reasons], dtype=bool)
