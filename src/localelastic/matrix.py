@@ -1,0 +1,100 @@
+"""The similarity matrix: raw values of the examples with a meaning, and why others are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from localelastic.change.record import PredictionChange
+from localelastic.errors import MeasurementError
+from localelastic.shapes import Square
+from localelastic.similarity import Similarity, symmetrised
+
+
+@dataclass(frozen=True, eq=False)
+class SimilarityMatrix:
+    """Similarities of primary examples; raw and asymmetric, with the symmetrised one as a view.
+
+    Args:
+        values: rows the example stepped on, columns the probed one, over the kept examples.
+        ids: of the kept examples, in the order of rows and columns.
+        kept: their positions among the primary examples.
+        excluded: id and reason of each example left out.
+        similarity: what the values are.
+        strategy: how the changes were computed, and why so.
+        exact: whether they are those of the finite step, or first order in ``lr``.
+    """
+
+    values: Square
+    ids: tuple[str, ...]
+    kept: tuple[int, ...]
+    excluded: tuple[tuple[str, str], ...]
+    similarity: Similarity
+    strategy: str
+    exact: bool
+
+    @property
+    def symmetric(self) -> Square:
+        """``(S + S^T) / 2`` (Algorithm 1, line 18)."""
+        return symmetrised(self.values)
+
+    def __repr__(self) -> str:
+        left_out = f", {len(self.excluded)} left out" if self.excluded else ""
+        return f"SimilarityMatrix({self.similarity.name}, {len(self.ids)} examples{left_out})"
+
+
+def averaged(
+    passes: Iterable[PredictionChange], similarity: Similarity, ids: tuple[str, ...]
+) -> tuple[Square, tuple[str | None, ...]]:
+    """The mean similarity over passes, and the reasons of rows that no pass gave a meaning.
+
+    A row is averaged over the passes in which it has one.
+
+    Raises:
+        MeasurementError: no row has a meaning in any pass.
+    """
+    n = len(ids)
+    total, counts = np.zeros((n, n)), np.zeros(n)
+    reasons: list[str | None] = [None] * n
+    for change in passes:
+        values = similarity.of(change)
+        valid = change.valid
+        total[valid] += values[valid]
+        counts += valid
+        reasons = [new or old for new, old in zip(change.reasons, reasons, strict=True)]
+    total[counts > 0] /= counts[counts > 0, None]
+    undefined = similarity.undefined(total)
+    final = tuple(
+        reason if not count else extra
+        for reason, count, extra in zip(reasons, counts, undefined, strict=True)
+    )
+    if all(reason is not None for reason in final):
+        raise MeasurementError(
+            f"none of the {n} steps had a meaning (first: {final[0]}); "
+            "check the step size, the targets and the network"
+        )
+    return total, final
+
+
+def without_excluded(
+    values: Square,
+    reasons: tuple[str | None, ...],
+    ids: tuple[str, ...],
+    similarity: Similarity,
+    strategy: str,
+    exact: bool,
+) -> SimilarityMatrix:
+    """The matrix over the examples with a meaning."""
+    kept = tuple(i for i, reason in enumerate(reasons) if reason is None)
+    excluded = tuple((ids[i], why) for i, why in enumerate(reasons) if why is not None)
+    return SimilarityMatrix(
+        values[np.ix_(kept, kept)],
+        tuple(ids[i] for i in kept),
+        kept,
+        excluded,
+        similarity,
+        strategy,
+        exact,
+    )
