@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import index
 
 import numpy as np
 import torch
@@ -25,9 +28,12 @@ class Examples:
         targets: what the loss compares the output with, ``(n,)``, or ``None`` until a loss codes
             it. A target that is not finite is kept: the step on it is refused and its row marked.
         source: where the examples come from and how their values were scaled, in words.
+        coarse: the coarse class of each example, where the data has one above ``classes``.
+            Primary and auxiliary are then chosen by it, and clusters scored by ``classes``.
 
     Raises:
-        DataError: no examples, inputs that are not finite, or columns of several lengths.
+        DataError: no examples, inputs without values or that are not finite, an id used twice,
+            or columns of several lengths.
     """
 
     inputs: Inputs
@@ -35,19 +41,21 @@ class Examples:
     classes: tuple[str, ...] | None = None
     targets: PerExample | None = None
     source: str = ""
+    coarse: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
+        if self.inputs.ndim == 0 or self.inputs.numel() == 0:
+            shape = tuple(self.inputs.shape)
+            raise DataError(f"expected at least one example, got an empty set of shape {shape}")
         n = len(self.inputs)
-        if n == 0:
-            raise DataError("expected at least one example, got an empty set")
-        for name in ("ids", "classes", "targets"):
+        for name in ("ids", "classes", "targets", "coarse"):
             column = getattr(self, name)
             if column is not None and len(column) != n:
                 raise DataError(f"expected {n} {name}, one per input, got {len(column)}")
         if len(set(self.ids)) != n:
-            twice = next(i for i in self.ids if self.ids.count(i) > 1)
+            twice, _ = Counter(self.ids).most_common(1)[0]
             raise DataError(f"expected unique ids, got {twice!r} more than once")
-        finite = torch.isfinite(self.inputs).flatten(1).all(1)
+        finite = torch.isfinite(self.inputs).reshape(n, -1).all(1)
         if not finite.all():
             bad = [self.ids[i] for i in (~finite).nonzero().flatten().tolist()]
             raise DataError(
@@ -58,12 +66,13 @@ class Examples:
     @classmethod
     def of(
         cls,
-        inputs: Shaped[Tensor, "n *shape"] | Shaped[np.ndarray, "n *shape"],
+        inputs: Shaped[Tensor, "n *shape"] | Shaped[np.ndarray, "n *shape"] | Sequence[object],
         *,
         ids: Sequence[str] | None = None,
         classes: Sequence[object] | None = None,
         targets: Sequence[float] | PerExample | None = None,
         source: str = "",
+        coarse: Sequence[object] | None = None,
     ) -> Examples:
         """Examples from arrays: numbers become floating point, missing ids are counted.
 
@@ -76,8 +85,9 @@ class Examples:
             tensor = tensor.to(torch.get_default_dtype())
         names = tuple(map(str, range(len(tensor)) if ids is None else ids))
         known = None if classes is None else tuple(map(str, classes))
+        above = None if coarse is None else tuple(map(str, coarse))
         coded = None if targets is None else torch.as_tensor(targets, dtype=tensor.dtype)
-        return cls(tensor, names, known, coded, source)
+        return cls(tensor, names, known, coded, source, above)
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -85,7 +95,7 @@ class Examples:
     @property
     def class_names(self) -> tuple[str, ...]:
         """The distinct classes, numbers in numeric order, else alphabetical; empty if unknown."""
-        return tuple(sorted(set(self.classes or ()), key=_natural))
+        return natural_order(set(self.classes or ()))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -94,26 +104,46 @@ class Examples:
 
     def take(self, indices: Sequence[int]) -> Examples:
         """The examples at the given positions, in that order."""
-        rows = list(indices)
+        rows = [index(i) for i in indices]  # refuses a mask, which would mean another thing here
         return Examples(
             self.inputs[rows],
             tuple(self.ids[i] for i in rows),
             None if self.classes is None else tuple(self.classes[i] for i in rows),
             None if self.targets is None else self.targets[rows],
             self.source,
+            None if self.coarse is None else tuple(self.coarse[i] for i in rows),
         )
 
     def with_target(self, target: float) -> Examples:
         """The same examples, all with one target."""
         return replace(self, targets=torch.full((len(self),), target, dtype=self.inputs.dtype))
 
+    def duplicates(self) -> tuple[tuple[str, ...], ...]:
+        """The ids of examples whose inputs are equal bit for bit, in groups, in data order.
+
+        Example:
+            >>> Examples.of([[0.0], [1.0], [0.0]], ids=["a", "b", "c"]).duplicates()
+            (('a', 'c'),)
+        """
+        rows = self.inputs.detach().cpu().contiguous().view(len(self), -1).view(torch.uint8)
+        groups: defaultdict[bytes, list[str]] = defaultdict(list)
+        for name, row in zip(self.ids, rows.numpy(), strict=True):
+            groups[row.tobytes()].append(name)
+        return tuple(tuple(names) for names in groups.values() if len(names) > 1)
+
     def __repr__(self) -> str:
         known = ", ".join(self.class_names) or "unknown"
         return f"Examples({len(self)} of shape {self.shape}, classes: {known})"
 
 
+def natural_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Numbers in numeric order, then the rest in alphabetical order."""
+    return tuple(sorted(names, key=_natural))
+
+
 def _natural(name: str) -> tuple[int, float, str]:
     try:
-        return (0, float(name), name)
+        number = float(name)
     except ValueError:
-        return (1, 0.0, name)
+        number = math.nan
+    return (1, 0.0, name) if math.isnan(number) else (0, number, name)
