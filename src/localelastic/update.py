@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -15,9 +17,10 @@ from localelastic.shapes import Inputs, PerExample
 class Replica:
     """A private copy of a model that can predict, take a step, and go back to where it was.
 
-    Sub-modules keep the mode (train or eval) that the caller's have. Each prediction restores the
-    buffers it writes and draws the same random numbers, so two predictions without a step between
-    are equal even through dropout; the global random state is untouched.
+    Sub-modules keep the mode (train or eval) that the caller's have. Each forward pass, of a step
+    too, draws the same random numbers and leaves the buffers as they were: what changes between
+    two predictions is the work of the weights alone, also with dropout and running statistics. The
+    global random state is untouched.
 
     Args:
         model: one output per example, at least one trainable parameter.
@@ -48,7 +51,7 @@ class Replica:
                 "frozen; set requires_grad on those that a step should move"
             )
         self._batch_size = batch_size
-        self._start = self._state()
+        self._start = [parameter.detach().clone() for parameter in self.parameters]
 
     @property
     def device(self) -> torch.device:
@@ -61,33 +64,35 @@ class Replica:
 
     def outputs(self, inputs: Inputs) -> PerExample:
         """The output of each example at the current weights, without a gradient."""
-        with torch.no_grad(), torch.random.fork_rng():
-            torch.manual_seed(0)
-            buffers = [b.clone() for b in self.model.buffers()]
-            blocks = [outputs_of(self.model, block) for block in inputs.split(self._batch_size)]
-            for buffer, before in zip(self.model.buffers(), buffers, strict=True):
-                buffer.copy_(before)
+        with torch.no_grad():
+            blocks = []
+            for block in inputs.split(self._batch_size):
+                with self._repeatable():
+                    blocks.append(outputs_of(self.model, block))
             return torch.cat(blocks)
 
     def step(self, example: Inputs, target: PerExample, loss: Loss, lr: float) -> None:
         """``w+ = w - lr dL/dw`` (eq. 1) at one example, by ``torch.optim.SGD``."""
         optimizer = torch.optim.SGD(self.parameters, lr=lr)
         optimizer.zero_grad()
-        with torch.enable_grad(), torch.random.fork_rng():
-            torch.manual_seed(0)
-            value = loss.value(outputs_of(self.model, example), target).sum()
-            value.backward()
+        with torch.enable_grad(), self._repeatable():
+            loss.value(outputs_of(self.model, example), target).sum().backward()
         optimizer.step()
         optimizer.zero_grad()
 
     def restore(self) -> None:
-        """Back to the weights and buffers the copy was made with."""
+        """Back to the weights the copy was made with."""
         with torch.no_grad():
-            for tensor, before in zip(self._tensors(), self._start, strict=True):
-                tensor.copy_(before)
+            for parameter, start in zip(self.parameters, self._start, strict=True):
+                parameter.copy_(start)
 
-    def _tensors(self) -> list[Tensor]:
-        return [*self.parameters, *self.model.buffers()]
-
-    def _state(self) -> list[Tensor]:
-        return [tensor.detach().clone() for tensor in self._tensors()]
+    @contextmanager
+    def _repeatable(self) -> Iterator[None]:
+        """The same random numbers each time, and buffers put back afterwards."""
+        buffers = [buffer.clone() for buffer in self.model.buffers()]
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            yield
+        with torch.no_grad():
+            for buffer, before in zip(self.model.buffers(), buffers, strict=True):
+                buffer.copy_(before)

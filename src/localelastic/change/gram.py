@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Protocol
 
 import torch
 from jaxtyping import Float
@@ -23,27 +22,20 @@ from torch.utils.hooks import RemovableHandle
 from localelastic.models import outputs_of
 from localelastic.shapes import Inputs, Progress, silent
 
-PositionRows = Float[Tensor, "n p q"]
-"""``n`` examples, ``p`` positions, ``q`` features."""
+Reads = Float[Tensor, "n p a"]
+"""What a layer read: ``n`` examples, ``p`` positions, ``a`` features in."""
+
+Slopes = Float[Tensor, "n p b"]
+"""The gradient of the output at what the layer returned: ``b`` features out."""
 
 _BLOCK_BYTES = 256 * 2**20
 _PROBE = 3
 
 
-class Factor(Protocol):
-    """One parameter's per-example gradients, in a form whose Gram matrix is cheap."""
-
-    def gram(self) -> Float[Tensor, "n n"]:
-        """Inner products of all pairs."""
-
-    def rows(self) -> Float[Tensor, "n w"]:
-        """The gradients themselves, flattened; only for a few examples."""
-
-
 class OuterProducts:
     """A weight: ``sum_t d_t h_t^T``."""
 
-    def __init__(self, read: PositionRows, slope: PositionRows) -> None:
+    def __init__(self, read: Reads, slope: Slopes) -> None:
         self.read, self.slope = read, slope
 
     def gram(self) -> Float[Tensor, "n n"]:
@@ -92,6 +84,10 @@ class Vectors:
     def rows(self) -> Float[Tensor, "n w"]:
         """``G``."""
         return self.gradients
+
+
+Factor = OuterProducts | Vectors
+"""One parameter's per-example gradients, in a form whose Gram matrix is cheap."""
 
 
 def gradient_gram(
