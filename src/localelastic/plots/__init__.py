@@ -1,6 +1,7 @@
 """Pictures: axes in, axes out. Matplotlib's global state and backend stay as they are."""
 
 from localelastic.plots.heatmap import (
+    Cells,
     ColourScale,
     colour_scale,
     heatmap_png,
@@ -11,6 +12,7 @@ from localelastic.plots.ordering import Ordering, grouped
 from localelastic.plots.thumbnails import curve_points, is_image, thumbnail_png
 
 __all__ = [
+    "Cells",
     "ColourScale",
     "Ordering",
     "colour_scale",

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import matplotlib
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import Float, UInt8
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap
 from PIL import Image
@@ -16,6 +16,9 @@ from PIL import Image
 from localelastic.plots.ordering import Ordering
 from localelastic.plots.pixels import block_mean, png
 from localelastic.shapes import Square
+
+Cells = Float[np.ndarray, "cells cells"]
+"""A matrix as it is shown: in order, and small enough."""
 
 CELLS = 512
 """More cells along a side than this are averaged: no screen or page shows them apart."""
@@ -65,13 +68,13 @@ class ColourScale:
         return steps
 
 
-def shown_cells(similarity: Square, *, ordering: Ordering) -> Square:
+def shown_cells(similarity: Square, *, ordering: Ordering) -> Cells:
     """The matrix in the given order, averaged to at most ``CELLS`` cells along a side."""
     ordered = similarity[np.ix_(ordering.indices, ordering.indices)]
     return block_mean(ordered.astype(float, copy=False), block=-(-len(ordered) // CELLS))
 
 
-def colour_scale(cells: Square) -> ColourScale:
+def colour_scale(cells: Cells) -> ColourScale:
     """The colours for a matrix: robust, so that a few large entries do not hide the rest.
 
     They run between the percentiles ``CENTRAL`` of the off-diagonal cells. Where the lower end is
@@ -87,7 +90,7 @@ def colour_scale(cells: Square) -> ColourScale:
     return ColourScale(low, high, bool(cells.min() < low), bool(cells.max() > high))
 
 
-def heatmap_png(cells: Square, *, scale: ColourScale) -> bytes:
+def heatmap_png(cells: Cells, *, scale: ColourScale) -> bytes:
     """The bare picture, one pixel per cell, as PNG with a palette."""
     share = np.clip((cells - scale.low) / (scale.high - scale.low), 0, 1)
     picture = Image.fromarray((share * 255).round().astype(np.uint8))
@@ -118,6 +121,7 @@ def similarity_heatmap(
     Example:
         >>> import numpy as np
         >>> from matplotlib.figure import Figure
+        >>> from localelastic.plots import grouped
         >>> order = grouped(np.array([0, 1]), within=np.zeros(2, int), distance=np.zeros(2))
         >>> axes = Figure().subplots()
         >>> similarity_heatmap(axes, np.eye(2), ordering=order, names={0: "cat", 1: "dog"},

@@ -9,9 +9,9 @@ from jaxtyping import Int
 from numpy import ndarray
 
 from localelastic.plots import curve_points, is_image, thumbnail_png
-from localelastic.report.examples import margin, misplaced, telling
 from localelastic.report.inline import data_uri, number
 from localelastic.report.records import ClusterRecord
+from localelastic.report.telling import margin, misplaced, telling
 from localelastic.shapes import Mask, Vector
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from localelastic.plots import (
+    Cells,
     ColourScale,
     Ordering,
     colour_scale,
@@ -12,10 +13,9 @@ from localelastic.plots import (
     heatmap_png,
     shown_cells,
 )
-from localelastic.report.examples import class_codes, class_order, misplaced, own_distance
 from localelastic.report.inline import data_uri
 from localelastic.report.records import ClusterRecord
-from localelastic.shapes import Square
+from localelastic.report.telling import class_codes, class_order, misplaced, own_distance
 
 NARROW = 300
 """The width in pixels of a matrix on a phone: names that fit there fit everywhere."""
@@ -84,7 +84,7 @@ def maps(record: ClusterRecord) -> Maps:
 
 
 def _map(
-    title: str, cells: Square, scale: ColourScale, order: Ordering, names: tuple[str, ...]
+    title: str, cells: Cells, scale: ColourScale, order: Ordering, names: tuple[str, ...]
 ) -> Map:
     n = order.stops[-1]
     spans = [

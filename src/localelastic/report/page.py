@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Int
 from numpy import ndarray
 
-from localelastic.report.examples import class_codes, class_order, misplaced
 from localelastic.report.records import ClusterRecord
+from localelastic.report.telling import class_codes, class_order, misplaced
 
 
 @dataclass(frozen=True)
