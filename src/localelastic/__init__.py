@@ -1,1 +1,103 @@
-"""Take one gradient step on one example: how does every other prediction move?"""
+"""Take one gradient step on one example: how does every other prediction move?
+
+The paper: H. He and W. J. Su, "The Local Elasticity of Neural Networks", ICLR 2020.
+"""
+
+from importlib.metadata import version
+
+from localelastic.change import Auto, Gradient, Replay
+from localelastic.cluster import (
+    KernelKMeans,
+    LocalElasticityClustering,
+    chance_accuracy,
+    clustering_accuracy,
+)
+from localelastic.data import (
+    Examples,
+    FirstSampling,
+    Pixels,
+    RandomSampling,
+    Task,
+    load_examples,
+    load_mnist,
+    primary_vs_auxiliary,
+)
+from localelastic.errors import (
+    ClassError,
+    DataError,
+    InputError,
+    LocalElasticError,
+    MeasurementError,
+    ModelError,
+    OutputError,
+    ReadError,
+    SettingError,
+)
+from localelastic.matrix import SimilarityMatrix
+from localelastic.measure import similarity_matrix
+from localelastic.models import (
+    CNN,
+    Activation,
+    CrossEntropy,
+    Probability,
+    ResNet,
+    Scalar,
+    SquaredLoss,
+    ThreeLayer,
+    TwoLayer,
+    WarmUp,
+    published_warm_up,
+    warm_up,
+)
+from localelastic.similarity import Kernelized, NormalizedKernelized, Relative, SignedRelative
+from localelastic.trajectory import Frozen, InOrder, Sequential
+
+__version__ = version("localelastic")
+
+__all__ = [
+    "CNN",
+    "Activation",
+    "Auto",
+    "ClassError",
+    "CrossEntropy",
+    "DataError",
+    "Examples",
+    "FirstSampling",
+    "Frozen",
+    "Gradient",
+    "InOrder",
+    "InputError",
+    "KernelKMeans",
+    "Kernelized",
+    "LocalElasticError",
+    "LocalElasticityClustering",
+    "MeasurementError",
+    "ModelError",
+    "NormalizedKernelized",
+    "OutputError",
+    "Pixels",
+    "Probability",
+    "RandomSampling",
+    "ReadError",
+    "Relative",
+    "Replay",
+    "ResNet",
+    "Scalar",
+    "Sequential",
+    "SettingError",
+    "SignedRelative",
+    "SimilarityMatrix",
+    "SquaredLoss",
+    "Task",
+    "ThreeLayer",
+    "TwoLayer",
+    "WarmUp",
+    "chance_accuracy",
+    "clustering_accuracy",
+    "load_examples",
+    "load_mnist",
+    "primary_vs_auxiliary",
+    "published_warm_up",
+    "similarity_matrix",
+    "warm_up",
+]

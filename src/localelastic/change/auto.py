@@ -42,14 +42,15 @@ class Auto:
     lr: float | None = None
     dtype: torch.dtype | None = None
 
+    def finite(self) -> Replay:
+        """The oracle, whatever the trajectory."""
+        return Replay(DEFAULT_LR if self.lr is None else self.lr, self.dtype)
+
     def choose(self, trajectory: Trajectory) -> Choice:
         """The strategy for this trajectory."""
         if self.lr is not None:
-            return Choice(
-                Replay(self.lr, self.dtype), f"a finite step of lr={self.lr:g} was asked for"
-            )
+            return Choice(self.finite(), f"a finite step of lr={self.lr:g} was asked for")
         if trajectory.moves:
-            why = f"the weights move by real steps; lr={DEFAULT_LR:g} by default"
-            return Choice(Replay(DEFAULT_LR, self.dtype), why)
+            return Choice(self.finite(), f"the weights move by real steps of lr={DEFAULT_LR:g}")
         why = "frozen weights and no step size: the limit of small steps, without rounding"
         return Choice(Gradient(self.dtype), why)

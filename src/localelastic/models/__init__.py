@@ -10,9 +10,12 @@ from localelastic.models.networks import (
     ThreeLayer,
     TwoLayer,
     build_network,
+    default_network,
+    takes_images,
 )
 from localelastic.models.output import outputs_of
 from localelastic.models.prediction import Prediction, Probability, Scalar
+from localelastic.models.stability import sharpness
 from localelastic.models.warm_up import (
     TrainingRecord,
     WarmUp,
@@ -39,7 +42,10 @@ __all__ = [
     "WarmUp",
     "build_network",
     "code",
+    "default_network",
     "outputs_of",
     "published_warm_up",
+    "sharpness",
+    "takes_images",
     "warm_up",
 ]

@@ -105,7 +105,7 @@ class CNN(nn.Module):
         self, shape: Shape, *, width: int = 500, activation: Activation = Activation.RELU
     ) -> None:
         super().__init__()
-        if len(shape) != 3 or min(shape[1:]) < 16:
+        if not takes_images(shape):
             raise ModelError(
                 "the CNN expects images of shape (channels, height, width), at least 16 x 16, "
                 f"got inputs of shape {shape}; use a two-layer network instead"
@@ -147,6 +147,18 @@ NETWORKS: dict[str, NetworkBuilder] = {
     "resnet-linear": partial(ResNet, activation=Activation.IDENTITY),
 }
 """By the name used at the command line."""
+
+
+def default_network(shape: Shape) -> nn.Module:
+    """The CNN for images it can take, otherwise a two-layer ReLU network of 4,096 hidden units."""
+    if takes_images(shape):
+        return CNN(shape)
+    return TwoLayer(shape, width=4096)
+
+
+def takes_images(shape: Shape) -> bool:
+    """Whether inputs of this shape are images that the CNN can take."""
+    return len(shape) == 3 and min(shape[1:]) >= 16
 
 
 def build_network(name: str, shape: Shape, *, width: int | None = None, seed: int) -> nn.Module:

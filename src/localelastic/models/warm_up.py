@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf, isfinite
 
 import torch
 from torch import nn
@@ -12,7 +13,11 @@ from localelastic.errors import MeasurementError, SettingError
 from localelastic.models.coding import code
 from localelastic.models.losses import Loss
 from localelastic.models.output import outputs_of
-from localelastic.shapes import Progress, silent
+from localelastic.models.stability import sharpness
+from localelastic.shapes import Inputs, PerExample, Progress, silent
+
+DEFAULT_LR = 0.01
+_SAMPLE = 100
 
 
 @dataclass(frozen=True)
@@ -22,12 +27,19 @@ class WarmUp:
     The default is ours: it fits the shipped digits to a training accuracy of 0.998 and more, and
     clusters them far better than the published settings (see :func:`published_warm_up`).
 
+    Args:
+        epochs: passes over both sides; 0 leaves the network as it is.
+        lr: step size. ``None``: 0.01, or a quarter of the stability limit of the untrained network
+            where that is less (wide networks, large inputs); the record says which was taken.
+        momentum: of SGD.
+        batch_size: examples per step.
+
     Raises:
         SettingError: a negative number of epochs, or a step or batch size that is not positive.
     """
 
     epochs: int = 12
-    lr: float = 0.01
+    lr: float | None = None
     momentum: float = 0.9
     batch_size: int = 50
 
@@ -37,7 +49,7 @@ class WarmUp:
                 "warm-up expects epochs >= 0 and batch_size >= 1, "
                 f"got epochs={self.epochs}, batch_size={self.batch_size}"
             )
-        if not 0 < self.lr < float("inf") or not 0 <= self.momentum < 1:
+        if not 0 < (self.lr or DEFAULT_LR) < inf or self.lr == 0 or not 0 <= self.momentum < 1:
             raise SettingError(
                 "warm-up expects a positive lr and a momentum in [0, 1), "
                 f"got lr={self.lr}, momentum={self.momentum}"
@@ -48,12 +60,15 @@ class WarmUp:
 class TrainingRecord:
     """How a warm-up went.
 
-    ``losses`` holds the mean loss of each epoch; ``accuracy`` is the share of training examples
-    whose output lies on the right side afterwards.
+    Args:
+        losses: mean loss of each epoch, taken while it ran.
+        accuracy: share of training examples whose output lies on the right side afterwards.
+        lr: the step size taken.
     """
 
     losses: tuple[float, ...]
     accuracy: float
+    lr: float
 
 
 def published_warm_up(network: str, loss: str) -> WarmUp:
@@ -102,7 +117,8 @@ def warm_up(
     device = next(model.parameters()).device
     task = code(primary, auxiliary, loss)
     inputs, targets = task.inputs.to(device), task.targets.to(device)
-    optimizer = torch.optim.SGD(model.parameters(), lr=settings.lr, momentum=settings.momentum)
+    lr = settings.lr or _stable_lr(model, inputs, targets, loss, settings)
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=settings.momentum)
     shuffle = torch.Generator().manual_seed(seed)
     modes = [(module, module.training) for module in model.modules()]
     losses: list[float] = []
@@ -120,20 +136,30 @@ def warm_up(
                     optimizer.step()
                     total += values.sum().item()
                 losses.append(total / len(inputs))
-                _check_finite(losses, settings)
+                _check_finite(losses, lr)
                 progress("warm-up", epoch + 1, settings.epochs)
     finally:
         for module, training in modes:
             module.training = training
         optimizer.zero_grad()
-    return TrainingRecord(tuple(losses), _accuracy(model, inputs, targets, loss))
+    return TrainingRecord(tuple(losses), _accuracy(model, inputs, targets, loss), lr)
 
 
-def _check_finite(losses: list[float], settings: WarmUp) -> None:
-    if not torch.isfinite(torch.tensor(losses[-1])):
+def _stable_lr(
+    model: nn.Module, inputs: Inputs, targets: PerExample, loss: Loss, settings: WarmUp
+) -> float:
+    """The default step, or a quarter of the stability limit: curvature grows as training goes."""
+    some = torch.arange(0, len(inputs), max(1, len(inputs) // _SAMPLE))
+    steepest = sharpness(model, inputs[some], targets[some], loss=loss)
+    limit = 2 * (1 + settings.momentum) / steepest if steepest > 0 else inf
+    return min(DEFAULT_LR, limit / 4)
+
+
+def _check_finite(losses: list[float], lr: float) -> None:
+    if not isfinite(losses[-1]):
         raise MeasurementError(
-            f"warm-up diverged in epoch {len(losses)} of {settings.epochs} at lr={settings.lr:g}: "
-            f"the mean loss is {losses[-1]}; take a smaller step size"
+            f"warm-up diverged in epoch {len(losses)} at lr={lr:g}: the mean loss is "
+            f"{losses[-1]}; take a smaller step size"
         )
 
 

@@ -1,0 +1,171 @@
+"""The scikit-learn face of clustering by local elasticity."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.validation import validate_data
+from torch import nn
+
+from localelastic.change import Auto, Strategy
+from localelastic.cluster.kernel_kmeans import check_distinct
+from localelastic.cluster.local_elasticity import N_STARTS, cluster_by_elasticity
+from localelastic.data.examples import Examples
+from localelastic.matrix import SimilarityMatrix
+from localelastic.models import Loss, SquaredLoss, TrainingRecord, WarmUp, default_network
+from localelastic.shapes import Labels
+from localelastic.similarity import Kernelized, Similarity
+from localelastic.trajectory import Frozen, Trajectory
+
+
+class LocalElasticityClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped
+    """Clusters examples of one coarse class by how a step on one moves the others (Algorithm 1).
+
+    A network learns to tell ``X`` from ``X_auxiliary``; then the similarity of every pair in ``X``
+    is measured and clustered. No fine label is ever seen.
+
+    Args:
+        n_clusters: how many clusters, ``k``.
+        network: ``build(shape) -> torch.nn.Module`` for inputs of that shape, or a module, of which
+            a copy is trained. ``None``: the paper's CNN for images, else a two-layer ReLU network.
+        loss: squared loss if ``None``.
+        similarity: kernelized (eq. 3) if ``None``.
+        trajectory: frozen weights if ``None``.
+        strategy: how changes are computed; ``Auto()`` if ``None``.
+        warm_up: training before the measurement; ``WarmUp()`` if ``None``.
+        n_init: starts of kernel K-means.
+        random_state: seed of the network, the mini-batches and the clustering.
+
+    Attributes:
+        labels_: ``(n,)`` cluster of each example, -1 where its step had no meaning.
+        similarity_: the :class:`SimilarityMatrix`, with what was left out and why.
+        distances_: ``(n_kept, k)`` squared distances to the cluster centres.
+        network_: the trained network.
+        training_: how the warm-up went.
+        n_features_in_: size of the second axis of ``X``.
+
+    Example:
+        Two groups of points, told from a third that lies between them:
+
+        >>> rng = np.random.default_rng(0)
+        >>> X = np.r_[rng.normal(3, 0.3, (10, 2)), rng.normal(-3, 0.3, (10, 2))]
+        >>> model = LocalElasticityClustering(random_state=0)
+        >>> labels = model.fit_predict(X, rng.normal(0, 0.3, (20, 2)))
+        >>> bool((labels[:10] == labels[0]).all() and (labels[10:] == 1 - labels[0]).all())
+        True
+    """
+
+    labels_: Labels
+    similarity_: SimilarityMatrix
+    network_: nn.Module
+    training_: TrainingRecord
+    n_features_in_: int
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "network": [callable, None],
+        "loss": [Loss, None],
+        "similarity": [Similarity, None],
+        "trajectory": [Trajectory, None],
+        "strategy": [HasMethods(["choose"]), Strategy, None],
+        "warm_up": [WarmUp, None],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 2,
+        *,
+        network: Callable[[tuple[int, ...]], nn.Module] | nn.Module | None = None,
+        loss: Loss | None = None,
+        similarity: Similarity | None = None,
+        trajectory: Trajectory | None = None,
+        strategy: Strategy | Auto | None = None,
+        warm_up: WarmUp | None = None,
+        n_init: int = N_STARTS,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.network = network
+        self.loss = loss
+        self.similarity = similarity
+        self.trajectory = trajectory
+        self.strategy = strategy
+        self.warm_up = warm_up
+        self.n_init = n_init
+        self.random_state = random_state
+
+    def fit(self, X: Any, X_auxiliary: Any) -> LocalElasticityClustering:
+        """Train, measure, cluster.
+
+        Args:
+            X: primary examples ``(n, *shape)``, an array or a tensor.
+            X_auxiliary: auxiliary examples ``(m, *shape)``.
+
+        Returns:
+            The estimator itself.
+
+        Raises:
+            InputError: examples or settings that cannot be measured; also a ``ValueError``.
+            MeasurementError: the warm-up diverged, or no step had a meaning.
+        """
+        self._validate_params()
+        primary = self._examples(X, reset=True)
+        auxiliary = self._examples(X_auxiliary, reset=False)
+        _check_distinct_inputs(primary, self.n_clusters)
+        seed = _seed(self.random_state)
+        self.network_ = self._network(primary.shape, seed)
+        found = cluster_by_elasticity(
+            self.network_,
+            primary,
+            auxiliary,
+            n_clusters=self.n_clusters,
+            loss=self.loss or SquaredLoss(),
+            similarity=self.similarity or Kernelized(),
+            trajectory=self.trajectory or Frozen(),
+            strategy=self.strategy or Auto(),
+            settings=self.warm_up or WarmUp(),
+            n_init=self.n_init,
+            seed=seed,
+        )
+        self.training_, self.similarity_ = found.training, found.similarity
+        self.distances_ = found.clusters.distances
+        self.labels_ = np.full(len(primary), -1, dtype=np.intp)
+        self.labels_[list(found.similarity.kept)] = found.clusters.labels
+        return self
+
+    def fit_predict(self, X: Any, X_auxiliary: Any) -> Labels:
+        """Fit, and return ``labels_``; arguments as for :meth:`fit`."""
+        return self.fit(X, X_auxiliary).labels_
+
+    def _examples(self, X: Any, *, reset: bool) -> Examples:
+        dtype = [np.float64, np.float32]
+        array = validate_data(self, X, reset=reset, allow_nd=True, dtype=dtype)
+        return Examples.of(torch.tensor(array, dtype=torch.get_default_dtype()))
+
+    def _network(self, shape: tuple[int, ...], seed: int) -> nn.Module:
+        if isinstance(self.network, nn.Module):
+            return copy.deepcopy(self.network)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return (self.network or default_network)(shape)
+
+
+def _check_distinct_inputs(examples: Examples, n_clusters: int) -> None:
+    flat = examples.inputs.flatten(1).numpy()
+    check_distinct(lambda i: (flat == flat[i]).all(1), n=len(flat), n_clusters=n_clusters)
+
+
+def _seed(random_state: Any) -> int:
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))

@@ -1,0 +1,234 @@
+"""The specification of a clustering run: everything needed to run it again."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from importlib.metadata import version
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from localelastic.change import Auto, Gradient, Strategy
+from localelastic.data import (
+    Examples,
+    FirstSampling,
+    Pixels,
+    RandomSampling,
+    Sampling,
+    Task,
+    load_examples,
+    primary_vs_auxiliary,
+)
+from localelastic.errors import ReadError, SettingError
+from localelastic.models import LOSSES, NETWORKS, WarmUp, published_warm_up, takes_images
+from localelastic.similarity import SIMILARITIES
+from localelastic.trajectory import Frozen, Sequential, Trajectory
+
+SAMPLINGS = ("random", "first")
+TRAJECTORIES = ("frozen", "sequential")
+STRATEGIES = ("auto", "gradient", "replay")
+PRECISIONS = {"float32": torch.float32, "float64": torch.float64}
+WARM_UPS = ("ours", "published")
+MOST = 1000
+"""Examples taken of each side unless told otherwise, as in the paper."""
+
+
+@dataclass(frozen=True)
+class ClusterSpec:
+    """One run of ``localelastic cluster``; a JSON round trip gives an equal one.
+
+    Names are those of the command line. ``None`` means: as the data or the network asks for.
+
+    Raises:
+        SettingError: a name that is not known, or a number out of its range.
+    """
+
+    data: str
+    primary: tuple[str, ...]
+    auxiliary: tuple[str, ...]
+    labels: str | None = None
+    label_column: str | None = None
+    fine_label_column: str | None = None
+    input_columns: tuple[str, ...] | None = None
+    id_column: str | None = None
+    image_size: tuple[int, int] | None = None
+    pixels: str = "signed"
+    n_primary: int | None = None
+    n_auxiliary: int | None = None
+    sampling: str = "random"
+    network: str | None = None
+    width: int | None = None
+    loss: str = "squared"
+    warm_up: str = "ours"
+    warm_up_epochs: int | None = None
+    warm_up_lr: float | None = None
+    similarity: str = "kernelized"
+    trajectory: str = "frozen"
+    passes: int = 1
+    strategy: str = "auto"
+    lr: float | None = None
+    precision: str = "float32"
+    clusters: int | None = None
+    starts: int = 20
+    seed: int = 0
+    data_sha256: str | None = None
+    version: str = version("localelastic")
+
+    def __post_init__(self) -> None:
+        for name, known in _CHOICES.items():
+            _expect_known(name, getattr(self, name), known)
+        for name, least in (
+            ("n_primary", 1),
+            ("n_auxiliary", 1),
+            ("width", 1),
+            ("passes", 1),
+            ("clusters", 1),
+            ("starts", 1),
+            ("warm_up_epochs", 0),
+            ("seed", 0),
+        ):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise SettingError(f"expected {_flag(name)} of {least} or more, got {value}")
+        for name in ("lr", "warm_up_lr"):
+            value = getattr(self, name)
+            if value is not None and not (value > 0 and isfinite(value)):
+                raise SettingError(f"expected a positive, finite {_flag(name)}, got {value}")
+        if self.strategy == "gradient" and self.trajectory == "sequential":
+            raise SettingError(
+                "--strategy gradient is taken at fixed weights, got --trajectory sequential; "
+                "use --trajectory frozen or --strategy replay"
+            )
+        if self.strategy == "gradient" and self.lr is not None:
+            raise SettingError("--strategy gradient takes no step, got --lr; leave one out")
+        if self.passes > 1 and self.trajectory == "frozen":
+            raise SettingError(
+                "--passes needs --trajectory sequential: frozen passes are all equal"
+            )
+
+    @classmethod
+    def read(cls, path: Path) -> ClusterSpec:
+        """From a ``spec.json``.
+
+        Raises:
+            ReadError: no such file, not JSON, or not such a specification.
+        """
+        try:
+            given: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ReadError(f"expected the spec.json of a run, got {path}: {error}") from None
+        names = {field.name for field in fields(cls)}
+        if not isinstance(given, dict) or not {"data", "primary", "auxiliary"} <= set(given):
+            raise ReadError(f"expected the spec.json of a run, got another content in {path}")
+        if unknown := sorted(set(given) - names):
+            raise ReadError(f"expected the settings of a run, got {', '.join(unknown)} in {path}")
+        values: dict[str, Any] = {
+            name: tuple(v) if isinstance(v, list) else v for name, v in given.items()
+        }
+        try:
+            return cls(**values)
+        except TypeError as error:
+            raise ReadError(f"expected values of the right type in {path}: {error}") from None
+
+    def to_json(self) -> str:
+        """Indented, in the order of the fields."""
+        return json.dumps(asdict(self), indent=2) + "\n"
+
+    def examples(self) -> Examples:
+        """The data, read."""
+        return load_examples(
+            self.data,
+            labels=self.labels,
+            label_column=self.label_column,
+            fine_label_column=self.fine_label_column,
+            input_columns=self.input_columns,
+            id_column=self.id_column,
+            image_size=self.image_size,
+            pixels=Pixels[self.pixels.upper()],
+        )
+
+    def resolved(self, examples: Examples) -> ClusterSpec:
+        """With what was left open decided by the data: network, counts and number of clusters."""
+        network = self.network or ("cnn" if takes_images(examples.shape) else "two-layer")
+        width = self.width
+        if self.network is None and network == "two-layer":
+            width = width or 4096
+        clusters = self.clusters or (len(self.primary) if len(self.primary) > 1 else 2)
+        known = examples.coarse or examples.classes or ()
+        return replace(
+            self,
+            network=network,
+            width=width,
+            clusters=clusters,
+            n_primary=self.n_primary or _enough(known, self.primary),
+            n_auxiliary=self.n_auxiliary or _enough(known, self.auxiliary),
+        )
+
+    def task(self, examples: Examples) -> Task:
+        """Primary and auxiliary examples."""
+        first = self.sampling == "first"
+        sampling: Sampling = FirstSampling() if first else RandomSampling(self.seed)
+        return primary_vs_auxiliary(
+            examples,
+            primary=self.primary,
+            auxiliary=self.auxiliary,
+            n_primary=self.n_primary,
+            n_auxiliary=self.n_auxiliary,
+            sampling=sampling,
+        )
+
+    def settings(self) -> WarmUp:
+        """Of the warm-up: a preset, and what was given beside it."""
+        preset = WarmUp()
+        if self.warm_up == "published":
+            preset = published_warm_up(self.network or "cnn", self.loss)
+        epochs = preset.epochs if self.warm_up_epochs is None else self.warm_up_epochs
+        return replace(preset, epochs=epochs, lr=self.warm_up_lr or preset.lr)
+
+    def trajectory_object(self) -> Trajectory:
+        """Which weights steps start from."""
+        return Frozen() if self.trajectory == "frozen" else Sequential(self.passes, self.seed)
+
+    def strategy_object(self) -> Strategy | Auto:
+        """How changes are computed."""
+        dtype = PRECISIONS[self.precision]
+        if self.strategy == "gradient":
+            return Gradient(dtype)
+        auto = Auto(self.lr, dtype)
+        return auto if self.strategy == "auto" else auto.finite()
+
+
+def _enough(known: Sequence[str], wanted: Sequence[str]) -> int | None:
+    """All examples up to 1,000 in all; beyond, the same number of each class."""
+    sizes = [count for name, count in Counter(known).items() if name in wanted]
+    if sum(sizes) <= MOST:
+        return None
+    return min(MOST, len(sizes) * min(sizes))
+
+
+_CHOICES: dict[str, Any] = {
+    "pixels": [choice.name.lower() for choice in Pixels],
+    "sampling": SAMPLINGS,
+    "network": [None, *NETWORKS],
+    "loss": LOSSES,
+    "warm_up": WARM_UPS,
+    "similarity": SIMILARITIES,
+    "trajectory": TRAJECTORIES,
+    "strategy": STRATEGIES,
+    "precision": PRECISIONS,
+}
+
+
+def _expect_known(name: str, value: str | None, known: Any) -> None:
+    if value not in known:
+        listed = ", ".join(choice for choice in known if choice)
+        raise SettingError(f"expected {_flag(name)} to be one of {listed}, got {value!r}")
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")

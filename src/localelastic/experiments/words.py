@@ -1,0 +1,130 @@
+"""What a clustering run says in words: its question, finding, settings and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from localelastic.cluster import ElasticClusters, clustering_accuracy
+from localelastic.data import Task
+from localelastic.experiments.spec import ClusterSpec
+from localelastic.report.records import Score
+from localelastic.shapes import Labels
+from localelastic.similarity import SIMILARITIES
+
+_BARELY_TRAINED = 0.95
+
+
+def question(spec: ClusterSpec) -> str:
+    """What the network was told, and what was asked."""
+    return (
+        f"A network is trained to tell {_either(spec.primary)} from {_either(spec.auxiliary)} and "
+        f"nothing finer. Do its gradient steps tell {spec.clusters} groups apart "
+        f"within {_either(spec.primary)}?"
+    )
+
+
+def finding(
+    spec: ClusterSpec, known: Sequence[str] | None, labels: Labels, scores: tuple[Score, ...]
+) -> str:
+    """One sentence, with the numbers that matter."""
+    sizes = " + ".join(str(size) for size in np.bincount(labels, minlength=spec.clusters or 2))
+    if known is None:
+        return (
+            f"Local elasticity splits the {len(labels)} examples of {_either(spec.primary)} "
+            f"into {spec.clusters} clusters of {sizes}; without fine labels no accuracy is known."
+        )
+    ours, others = scores[0], scores[1:]
+    accuracy, chance = ours.accuracy or 0.0, ours.chance or 0.0
+    best = max(others, key=lambda score: score.accuracy or 0.0)
+    rival = best.accuracy or 0.0
+    told = f"{_either(spec.primary)} against {_either(spec.auxiliary)}"
+    numbers = (
+        f"{accuracy:.1%} of {len(labels)} examples fall in the cluster of their class "
+        f"({best.method} on the inputs {rival:.1%}, random labels {chance:.1%})"
+    )
+    noise = 2 * (chance * (1 - chance) / len(labels)) ** 0.5
+    if accuracy <= chance + noise:
+        return f"Told only {told}, the network's steps do not tell the classes apart: {numbers}."
+    if accuracy <= rival:
+        return f"Told only {told}, the network's steps tell no more than the inputs do: {numbers}."
+    return f"Told only {told}, the network's own steps tell {_pair(known)} apart: {numbers}."
+
+
+def settings_in_words(spec: ClusterSpec, task: Task, found: ElasticClusters) -> dict[str, str]:
+    """Every setting, in the order in which the work is done."""
+    warm_up, training = spec.settings(), found.training
+    similarity = SIMILARITIES[spec.similarity]
+    width = f", width {spec.width}" if spec.width else ""
+    losses = f"{training.losses[0]:.3g} to {training.losses[-1]:.3g}" if training.losses else "none"
+    return {
+        "data": task.primary.source or spec.data,
+        "primary": f"{len(task.primary)} examples of {_either(spec.primary)}",
+        "auxiliary": f"{len(task.auxiliary)} examples of {_either(spec.auxiliary)}",
+        "sampling": spec.sampling,
+        "network": f"{spec.network}{width}",
+        "loss": spec.loss,
+        "warm-up": (
+            f"{warm_up.epochs} epochs of SGD, lr {training.lr:g}, momentum {warm_up.momentum:g}, "
+            f"batch {warm_up.batch_size}"
+        ),
+        "mean loss in warm-up": losses,
+        "training accuracy": f"{training.accuracy:.1%}",
+        "similarity": f"{similarity.name}: {similarity.equation}",
+        "trajectory": spec.trajectory + (f", {spec.passes} passes" if spec.passes > 1 else ""),
+        "change": found.similarity.strategy,
+        "exactness": "of the finite step" if found.similarity.exact else "first order in lr",
+        "precision": spec.precision,
+        "clustering": (
+            f"kernel K-means, best of {spec.starts} starts"
+            if similarity.is_kernel
+            else "K-means on the rows, best of 10 starts"
+        ),
+        "clusters": str(spec.clusters),
+        "seed": str(spec.seed),
+    }
+
+
+def notes(
+    spec: ClusterSpec, task: Task, found: ElasticClusters, known: Sequence[str] | None
+) -> tuple[str, ...]:
+    """What a reader should know before trusting the numbers."""
+    said = [f"Change computed by {found.similarity.strategy}."]
+    if found.training.accuracy < _BARELY_TRAINED:
+        said.append(
+            f"The network tells primary from auxiliary in only {found.training.accuracy:.1%} of "
+            "the training examples; similarities of a network that has not learned the task say "
+            "little. More --warm-up-epochs may help."
+        )
+    if spec.settings().lr is None and found.training.lr < 0.01:
+        said.append(
+            f"The warm-up step size is {found.training.lr:.2g}: a quarter of the stability limit "
+            "of the untrained network."
+        )
+    twins = task.primary.duplicates()
+    if twins:
+        count = sum(map(len, twins))
+        said.append(
+            f"{count} primary examples share their input with another one, "
+            f"such as {twins[0][0]} and {twins[0][1]}."
+        )
+    starts = found.clusters.start_labels
+    if known is not None and len(starts) > 1:
+        reached = [clustering_accuracy(known, labels) for labels in starts]
+        said.append(
+            f"Of {len(starts)} starts of kernel K-means the one with the least objective was kept, "
+            f"without a look at the labels; over all starts the accuracy is {min(reached):.1%} to "
+            f"{max(reached):.1%}, median {np.median(reached):.1%}."
+        )
+    said.append("One network and one sample: run other --seed values for the spread.")
+    return tuple(said)
+
+
+def _either(names: Sequence[str]) -> str:
+    return " or ".join(names)
+
+
+def _pair(known: Sequence[str]) -> str:
+    names = sorted(set(known))
+    return ", ".join(names[:-1]) + " and " + names[-1]
