@@ -24,7 +24,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-app.command(cls=ListCommand)(cluster)
+
+
+def _unwrapped(text: str | None) -> str:
+    """Paragraphs on one line each: the terminal wraps them to its own width."""
+    return "\n\n".join(" ".join(part.split()) for part in (text or "").split("\n\n"))
+
+
+app.command(cls=ListCommand, help=_unwrapped(cluster.__doc__))(cluster)
 
 
 def _version(wanted: bool) -> None:

@@ -41,8 +41,9 @@ def cluster(
     data: Annotated[
         str | None,
         typer.Argument(
+            metavar="DATA",
             help="[bold]mnist[/] (digits that come with the package), or a file or folder: .npz, "
-            ".npy, IDX, .csv, .tsv, .parquet, or images in one sub-folder per class."
+            ".npy, IDX, .csv, .tsv, .parquet, or images in one sub-folder per class.",
         ),
     ] = None,
     primary: Annotated[
