@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from localelastic.report.gallery import clusters
@@ -45,6 +47,7 @@ def render_report(record: ClusterRecord) -> str:
     )
 
 
+@cache
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("localelastic.report"),
