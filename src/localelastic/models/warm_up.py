@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf, isfinite
 
@@ -117,32 +119,38 @@ def warm_up(
     device = next(model.parameters()).device
     task = code(primary, auxiliary, loss)
     inputs, targets = task.inputs.to(device), task.targets.to(device)
-    lr = settings.lr or _stable_lr(model, inputs, targets, loss, settings)
-    optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=settings.momentum)
     shuffle = torch.Generator().manual_seed(seed)
-    modes = [(module, module.training) for module in model.modules()]
     losses: list[float] = []
+    with _modes_kept(model), torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model.train()
+        lr = settings.lr or _stable_lr(model, inputs, targets, loss, settings)
+        optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=settings.momentum)
+        for epoch in range(settings.epochs):
+            total = 0.0
+            for batch in torch.randperm(len(inputs), generator=shuffle).split(settings.batch_size):
+                optimizer.zero_grad()
+                values = loss.value(outputs_of(model, inputs[batch]), targets[batch])
+                values.mean().backward()
+                optimizer.step()
+                total += values.sum().item()
+            losses.append(total / len(inputs))
+            _check_finite(losses, lr)
+            progress("warm-up", epoch + 1, settings.epochs)
+        optimizer.zero_grad()
+        model.eval()
+        accuracy = _accuracy(model, inputs, targets, loss)
+    return TrainingRecord(tuple(losses), accuracy, lr)
+
+
+@contextmanager
+def _modes_kept(model: nn.Module) -> Iterator[None]:
+    modes = [(module, module.training) for module in model.modules()]
     try:
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
-            model.train()
-            for epoch in range(settings.epochs):
-                total = 0.0
-                order = torch.randperm(len(inputs), generator=shuffle)
-                for batch in order.split(settings.batch_size):
-                    optimizer.zero_grad()
-                    values = loss.value(outputs_of(model, inputs[batch]), targets[batch])
-                    values.mean().backward()
-                    optimizer.step()
-                    total += values.sum().item()
-                losses.append(total / len(inputs))
-                _check_finite(losses, lr)
-                progress("warm-up", epoch + 1, settings.epochs)
+        yield
     finally:
         for module, training in modes:
             module.training = training
-        optimizer.zero_grad()
-    return TrainingRecord(tuple(losses), _accuracy(model, inputs, targets, loss), lr)
 
 
 def _stable_lr(
