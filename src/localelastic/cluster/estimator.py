@@ -81,18 +81,19 @@ class LocalElasticityClustering(ClusterMixin, BaseEstimator):  # type: ignore[mi
         "random_state": ["random_state"],
     }
 
+    # "or anything": a scikit-learn constructor stores what it is given and leaves refusing to fit.
     def __init__(
         self,
-        n_clusters: int = 2,
+        n_clusters: int | Any = 2,
         *,
-        network: Callable[[tuple[int, ...]], nn.Module] | nn.Module | None = None,
-        loss: Loss | None = None,
-        similarity: Similarity | None = None,
-        trajectory: Trajectory | None = None,
-        strategy: Strategy | Auto | None = None,
-        warm_up: WarmUp | None = None,
-        n_init: int = N_STARTS,
-        random_state: int | np.random.RandomState | None = None,
+        network: Callable[[tuple[int, ...]], nn.Module] | nn.Module | Any = None,
+        loss: Loss | Any = None,
+        similarity: Similarity | Any = None,
+        trajectory: Trajectory | Any = None,
+        strategy: Strategy | Auto | Any = None,
+        warm_up: WarmUp | Any = None,
+        n_init: int | Any = N_STARTS,
+        random_state: int | np.random.RandomState | Any = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.network = network
