@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Shaped
+from numpy.lib.npyio import NpzFile
 
 from localelastic.data.examples import Examples
 from localelastic.data.reading import Options, Source, class_names, reading
@@ -63,79 +64,86 @@ def _read_npy(path: Path, options: Options) -> Examples:
 def _read_npz(path: Path, options: Options) -> Examples:
     if not zipfile.is_zipfile(path):
         raise ReadError(f"expected an .npz archive in {path}, got no archive; is it cut short?")
-    with np.load(path, allow_pickle=False) as archive:
-        return _from_archive(archive, path=path, options=options)
+    with reading(path, kind=NPZ.kind):
+        archive = np.load(path, allow_pickle=False)
+    with archive:
+        return _Archive(path, archive).examples(options)
 
 
-def _from_archive(archive: Mapping[str, np.ndarray], *, path: Path, options: Options) -> Examples:
-    inputs_key, label_key = _keys(archive, path=path, options=options)
-    inputs = _member(archive, inputs_key, path=path)
+@dataclass(frozen=True)
+class _Archive:
+    path: Path
+    arrays: NpzFile
 
-    def column(key: str | None) -> tuple[str, ...] | None:
+    def examples(self, options: Options) -> Examples:
+        inputs_key, label_key = self.keys(options)
+        inputs = self.member(inputs_key)
+        count, fine_key = len(inputs), options.fine_label_column
+        id_key = options.id_column or ("ids" if "ids" in self.arrays else None)
+        prepared = prepare(inputs, pixels=options.pixels)
+        named = "" if label_key is None else f", labels {label_key!r}"
+        return Examples.of(
+            prepared.inputs,
+            ids=self.names(id_key, count=count),
+            classes=self.classes(fine_key or label_key, count=count),
+            coarse=self.names(label_key, count=count) if fine_key else None,
+            source=f"{self.path.name}, inputs {inputs_key!r}{named}; {prepared.how}",
+        )
+
+    def keys(self, options: Options) -> tuple[str, str | None]:
+        """The arrays of inputs and of labels, if it has any."""
+        stored = {name.lower(): name for name in self.arrays}
+        pairs = {stored[x]: stored[y] for x, y in _PAIRS if x in stored and y in stored}
+        alone = dict.fromkeys(stored[x] for x, _ in _PAIRS if x in stored)
+        candidates = list(options.input_columns or pairs or alone or self.arrays)
+        if len(candidates) != 1:
+            raise ReadError(
+                f"expected one array of inputs in {self.path}, got "
+                f"{', '.join(candidates) or 'none'}; name it with input_columns, and its labels "
+                f"with label_column (arrays: {', '.join(self.arrays)})"
+            )
+        return candidates[0], options.label_column or pairs.get(candidates[0])
+
+    def member(self, key: str) -> np.ndarray:
+        """The array under that name."""
+        if key not in self.arrays:
+            raise ReadError(
+                f"expected an array {key!r} in {self.path}, got {', '.join(self.arrays)}"
+            )
+        with reading(self.path, kind=NPZ.kind):
+            array = self.arrays[key]
+        if not isinstance(array, np.ndarray) or array.ndim == 0:
+            raise ReadError(f"expected {key!r} in {self.path} to be an array, got a single value")
+        return array
+
+    def names(self, key: str | None, *, count: int) -> tuple[str, ...] | None:
+        """One name per example."""
         if key is None:
             return None
-        labels = _member(archive, key, path=path)
-        if len(labels) != len(inputs):
+        array = self.member(key)
+        if len(array) != count:
             raise ReadError(
-                f"expected {len(inputs)} entries in {key!r} of {path}, one per entry of "
-                f"{inputs_key!r}, got {len(labels)}"
+                f"expected {count} entries in {key!r} of {self.path}, one per example, "
+                f"got {len(array)}"
             )
-        return labels_of(labels, name=f"{key!r} of {path}")
+        return labels_of(array, name=f"{key!r} of {self.path}")
 
-    ids = column(options.id_column or ("ids" if "ids" in archive else None))
-    labels = column(label_key)
-    fine = column(options.fine_label_column)
-    if labels is not None and fine is None and "class_names" in archive:
-        labels = _named(labels, _member(archive, "class_names", path=path).tolist(), path=path)
-    prepared = prepare(inputs, pixels=options.pixels)
-    named = "" if label_key is None else f", labels {label_key!r}"
-    return Examples.of(
-        prepared.inputs,
-        ids=ids,
-        classes=labels if fine is None else fine,
-        coarse=None if fine is None else labels,
-        source=f"{path.name}, inputs {inputs_key!r}{named}; {prepared.how}",
-    )
-
-
-def _keys(
-    archive: Mapping[str, np.ndarray], *, path: Path, options: Options
-) -> tuple[str, str | None]:
-    stored = {name.lower(): name for name in archive}
-    pairs = {stored[x]: stored[y] for x, y in _PAIRS if x in stored and y in stored}
-    alone = [stored[x] for x, _ in _PAIRS if x in stored]
-    candidates = list(options.input_columns or pairs or dict.fromkeys(alone) or archive)
-    if len(candidates) != 1:
-        raise ReadError(
-            f"expected one array of inputs in {path}, got {', '.join(candidates) or 'none'}; "
-            f"name it with input_columns, and its labels with label_column "
-            f"(arrays: {', '.join(archive)})"
-        )
-    return candidates[0], options.label_column or pairs.get(candidates[0])
-
-
-def _member(archive: Mapping[str, np.ndarray], key: str, *, path: Path) -> np.ndarray:
-    if key not in archive:
-        raise ReadError(f"expected an array {key!r} in {path}, got {', '.join(archive)}")
-    array = archive[key]
-    if not isinstance(array, np.ndarray) or array.ndim == 0:
-        raise ReadError(f"expected {key!r} in {path} to be an array, got a single value")
-    return array
-
-
-def _named(labels: tuple[str, ...], names: list[object], *, path: Path) -> tuple[str, ...]:
-    """Labels 0 .. k-1 by the names at those places; labels that are names already stay."""
-    known = class_names(names)
-    if set(labels) <= set(known):
-        return labels
-    places = {str(place): name for place, name in enumerate(known)}
-    unknown = sorted(set(labels) - set(places))
-    if unknown:
-        raise DataError(
-            f"expected labels 0 .. {len(known) - 1}, as {path} has {len(known)} class_names, "
-            f"got {', '.join(unknown[:5])}"
-        )
-    return tuple(places[label] for label in labels)
+    def classes(self, key: str | None, *, count: int) -> tuple[str, ...] | None:
+        """The classes; numbers 0 .. k-1 are called as ``class_names`` says, if it is there."""
+        labels = self.names(key, count=count)
+        if key is None or labels is None or "class_names" not in self.arrays:
+            return labels
+        if self.member(key).dtype.kind not in "iuf":
+            return labels
+        names = labels_of(self.member("class_names"), name=f"class_names of {self.path}")
+        places = {str(place): name for place, name in enumerate(names)}
+        unknown = sorted(set(labels) - set(places))
+        if unknown:
+            raise DataError(
+                f"expected labels 0 .. {len(names) - 1} in {key!r} of {self.path}, which has "
+                f"{len(names)} class_names, got {', '.join(unknown[:5])}"
+            )
+        return tuple(places[label] for label in labels)
 
 
 def _suffix(path: Path, suffix: str) -> bool:

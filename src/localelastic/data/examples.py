@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from operator import index
+from typing import SupportsIndex
 
 import numpy as np
 import torch
@@ -44,7 +45,7 @@ class Examples:
     coarse: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        if self.inputs.ndim == 0 or self.inputs.numel() == 0:
+        if self.inputs.numel() == 0:
             shape = tuple(self.inputs.shape)
             raise DataError(f"expected at least one example, got an empty set of shape {shape}")
         n = len(self.inputs)
@@ -68,11 +69,11 @@ class Examples:
         cls,
         inputs: Shaped[Tensor, "n *shape"] | Shaped[np.ndarray, "n *shape"] | Sequence[object],
         *,
-        ids: Sequence[str] | None = None,
-        classes: Sequence[object] | None = None,
+        ids: Iterable[object] | None = None,
+        classes: Iterable[object] | None = None,
         targets: Sequence[float] | PerExample | None = None,
         source: str = "",
-        coarse: Sequence[object] | None = None,
+        coarse: Iterable[object] | None = None,
     ) -> Examples:
         """Examples from arrays: numbers become floating point, missing ids are counted.
 
@@ -102,7 +103,7 @@ class Examples:
         """The shape of one input."""
         return tuple(self.inputs.shape[1:])
 
-    def take(self, indices: Sequence[int]) -> Examples:
+    def take(self, indices: Iterable[SupportsIndex]) -> Examples:
         """The examples at the given positions, in that order."""
         rows = [index(i) for i in indices]  # refuses a mask, which would mean another thing here
         return Examples(

@@ -38,15 +38,16 @@ class _Picture:
 
 
 def _read(path: Path, options: Options) -> Examples:
-    files = list(_files(path, depth=3))
+    with reading(path, kind=FOLDER.kind):
+        files = list(_files(path, depth=3))
     if not files:
         raise ReadError(f"expected images in {path}, got an empty folder")
     names = [file.relative_to(path).as_posix() for file in files]
-    levels = _levels(names, path=path)
     pictures: list[_Picture] = []
     for file, name in zip(files, names, strict=True):
         pictures.append(_open(file, name=name, size=options.image_size))
         _refuse_other_size(pictures[0], pictures[-1])
+    levels = _levels(names, path=path)
     channels = max(picture.pixels.shape[2] for picture in pictures)
     stack = np.stack([np.repeat(p.pixels, channels // p.pixels.shape[2], 2) for p in pictures])
     prepared = prepare(stack.transpose(0, 3, 1, 2), pixels=options.pixels)
@@ -89,7 +90,7 @@ def _levels(names: list[str], *, path: Path) -> list[tuple[str, ...]]:
 def _open(file: Path, *, name: str, size: tuple[int, int] | None) -> _Picture:
     from PIL import Image, ImageOps
 
-    with reading(file, kind="an image"), Image.open(file) as image:
+    with reading(file, kind="an image"), _opened(file) as image:
         frames = getattr(image, "n_frames", 1)
         if frames > 1 and image.format != "MPO":  # a photograph with its own preview behind it
             raise ReadError(f"expected one image in {file}, got {frames} frames")
@@ -99,6 +100,17 @@ def _open(file: Path, *, name: str, size: tuple[int, int] | None) -> _Picture:
             plain = plain.resize(size[::-1], Image.Resampling.BILINEAR)
         pixels = np.asarray(plain)
         return _Picture(name, pixels.reshape(*pixels.shape[:2], -1), image.mode)
+
+
+def _opened(file: Path) -> Image:
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        return Image.open(file)
+    except UnidentifiedImageError as error:
+        raise ReadError(
+            f"expected nothing but images in the folder, got {file}; move it out if it is no image"
+        ) from error
 
 
 def _grey_or_rgb(image: Image, *, file: Path) -> Image:

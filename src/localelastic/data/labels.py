@@ -8,7 +8,7 @@ from localelastic.data.arrays import labels_of, read_npy
 from localelastic.data.idx import is_idx, read_idx
 from localelastic.data.reading import class_names, reading
 from localelastic.data.table import is_table, read_single_column
-from localelastic.errors import ReadError
+from localelastic.errors import DataError, ReadError
 
 
 def read_labels(path: Path, *, count: int) -> tuple[str, ...]:
@@ -26,18 +26,24 @@ def read_labels(path: Path, *, count: int) -> tuple[str, ...]:
         ReadError: the file is missing, damaged, of another kind, or of another length.
         DataError: an example is left without a label.
     """
-    with reading(path, kind="labels"):
-        labels = _read(path)
+    labels = _read(path)
     if len(labels) != count:
         header = ", and the first line as the column's name" if is_table(path) else ""
         raise ReadError(
             f"expected {count} labels in {path}, one per example, got {len(labels)}{header}"
         )
+    if "" in labels:
+        raise DataError(
+            f"expected a label for every example in {path}, got none for number "
+            f"{labels.index('') + 1}"
+        )
     return labels
 
 
 def _read(path: Path) -> tuple[str, ...]:
-    if not path.is_file():
+    with reading(path, kind="labels"):
+        exists = path.is_file()
+    if not exists:
         raise ReadError(f"expected a file of labels, got {path}, which is no file")
     if is_table(path):
         return read_single_column(path)
@@ -47,7 +53,8 @@ def _read(path: Path) -> tuple[str, ...]:
         case ".npy":
             return labels_of(read_npy(path), name=str(path))
         case ".txt":
-            return class_names(path.read_text("utf-8-sig").splitlines())
+            with reading(path, kind="labels"):
+                return class_names(path.read_text("utf-8-sig").splitlines())
         case other:
             raise ReadError(
                 f"expected labels in .npy, .txt, .csv, .tsv, .parquet or IDX, got {other!r} "

@@ -89,8 +89,7 @@ def load_examples(
     path = Path(source).expanduser()
     kind = (SHIPPED.get(source) if isinstance(source, str) else None) or _kind(path)
     _refuse_unused(options, kind)
-    with reading(path, kind=kind.kind):
-        examples = kind.read(path, options)
+    examples = kind.read(path, options)
     return examples if options.labels is None else _labelled(examples, options.labels)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from localelastic.data.arrays import NPZ
 from localelastic.data.examples import Examples
-from localelastic.data.reading import Options, Source, reading
+from localelastic.data.reading import Options, Source
 from localelastic.data.scaling import Pixels
 
 MNIST_FILE = Path(__file__).with_name("mnist.npz")
@@ -36,8 +36,7 @@ def load_mnist(*, pixels: Pixels = Pixels.SIGNED) -> Examples:
 
 
 def _read(_: Path, options: Options) -> Examples:
-    with reading(MNIST_FILE, kind=MNIST.kind):
-        digits = NPZ.read(MNIST_FILE, options)
+    digits = NPZ.read(MNIST_FILE, options)
     how = digits.source.rpartition("; ")[2]
     return replace(digits, source=f"MNIST, first 1,500 training images of each digit; {how}")
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import final
 
 import numpy as np
 from jaxtyping import Int
@@ -18,18 +19,21 @@ Members = Mapping[str, Positions]
 """Each chosen class and where its examples are, in data order."""
 
 
-class Sampling(Protocol):
+class Sampling(ABC):
     """Which examples of the chosen classes are taken."""
 
+    @abstractmethod
     def primary(self, members: Members, *, count: int) -> Positions:
         """``count`` positions of primary examples, in any order."""
 
+    @abstractmethod
     def auxiliary(self, members: Members, *, count: int) -> Positions:
         """``count`` positions of auxiliary examples, in any order."""
 
 
+@final
 @dataclass(frozen=True)
-class RandomSampling:
+class RandomSampling(Sampling):
     """As many of each class, at random without replacement; the first classes take a remainder.
 
     Which examples of a class are drawn depends on the seed and the class alone: they are the same
@@ -51,14 +55,17 @@ class RandomSampling:
         drawn = [self._draw(name, members[name])[:n] for name, n in _shares(members, count).items()]
         return np.concatenate(drawn)
 
-    auxiliary = primary
+    def auxiliary(self, members: Members, *, count: int) -> Positions:
+        """The same number of each class."""
+        return self.primary(members, count=count)
 
     def _draw(self, name: str, positions: Positions) -> Positions:
         return np.random.default_rng([self.seed, *name.encode()]).permutation(positions)
 
 
+@final
 @dataclass(frozen=True)
-class FirstSampling:
+class FirstSampling(Sampling):
     """The first ones in data order, as the scripts published with the paper take them.
 
     Primary: the first of each class, as many of each. Auxiliary: the first ones whose class is any

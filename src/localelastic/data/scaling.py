@@ -51,7 +51,7 @@ class Prepared:
     how: str
 
 
-def prepare(array: Shaped[np.ndarray, "n *shape"], *, pixels: Pixels) -> Prepared:
+def prepare(array: Shaped[np.ndarray, "*any"], *, pixels: Pixels) -> Prepared:
     """The array in the default floating-point type, images channel-first, bytes as ``pixels`` say.
 
     Args:

@@ -73,7 +73,7 @@ def _read(path: Path, options: Options) -> Examples:
 
 def _load(path: Path, *, text: Sequence[str]) -> pa.Table:
     """The table; the columns named in ``text`` are kept as written, not taken for numbers."""
-    with reading(path, kind="a table"):
+    with reading(path, kind=TABLE.kind):
         table = _parquet(path) if _format(path) == ".parquet" else _separated(path, text)
         names = table.column_names
     if table.num_rows == 0:
@@ -98,7 +98,7 @@ def _separated(path: Path, text: Sequence[str]) -> pa.Table:
     content = path.read_bytes()
     if path.suffix.lower() == ".gz":
         content = gzip.decompress(content)
-    # One block, so that the type of a column is judged by all of its rows, not by the first ones.
+    # One block: wide tables have rows longer than the usual one, which pyarrow refuses.
     table = csv.read_csv(
         io.BytesIO(content),
         read_options=csv.ReadOptions(block_size=len(content) + 1),
@@ -146,7 +146,8 @@ def _numbers(table: pa.Table, features: Sequence[str], *, path: Path) -> np.ndar
 
 
 def _names(table: pa.Table, name: str, *, path: Path) -> tuple[str, ...]:
-    values = table.column(name).to_pylist()
+    with reading(path, kind=TABLE.kind):
+        values = table.column(name).to_pylist()
     missing = [value is None or value != value or not str(value).strip() for value in values]
     _refuse_missing(np.array(missing), name, path=path)
     return class_names(values)
@@ -174,7 +175,7 @@ def _is_number(name: str) -> bool:
 
 
 TABLE = Source(
-    "a table",
+    "a .csv, .tsv or .parquet table",
     is_table,
     _read,
     frozenset({"input_columns", "label_column", "fine_label_column", "id_column"}),

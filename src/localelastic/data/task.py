@@ -6,18 +6,12 @@ import difflib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral
-from typing import Protocol
 
 import numpy as np
 
 from localelastic.data.examples import Examples, natural_order
-from localelastic.data.sampling import Members, Positions, RandomSampling, Sampling, all_of
+from localelastic.data.sampling import Members, RandomSampling, Sampling, all_of
 from localelastic.errors import ClassError, DataError, SettingError
-
-
-class _Draw(Protocol):
-    def __call__(self, members: Members, *, count: int) -> Positions: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +70,7 @@ def primary_vs_auxiliary(
         SettingError: a count below one example per class.
 
     Example:
+        >>> from localelastic.data import FirstSampling
         >>> data = Examples.of([[0.0], [1.0], [2.0], [3.0]], classes=["5", "8", "3", "5"])
         >>> task = primary_vs_auxiliary(data, primary=[5, 8], auxiliary=[3], n_primary=2,
         ...                             n_auxiliary=1, sampling=FirstSampling())
@@ -95,9 +90,14 @@ def primary_vs_auxiliary(
         raise ClassError(
             f"expected a class to be primary or auxiliary, got {', '.join(shared)} as both"
         )
+    clustered, beside = all_of(first), all_of(second)
+    if n_primary is not None:
+        clustered = sampling.primary(first, count=_checked(n_primary, side="primary"))
+    if n_auxiliary is not None:
+        beside = sampling.auxiliary(second, count=_checked(n_auxiliary, side="auxiliary"))
     return Task(
-        _chosen(examples, first, n_primary, sampling.primary, side="primary"),
-        _chosen(examples, second, n_auxiliary, sampling.auxiliary, side="auxiliary"),
+        primary=examples.take(np.sort(clustered)),
+        auxiliary=examples.take(np.sort(beside)),
     )
 
 
@@ -126,11 +126,7 @@ def _unknown(name: str, known: Sequence[str], *, side: str) -> str:
     return f"expected a known {side} class, got {name!r}{hint} (known: {listed})"
 
 
-def _chosen(
-    examples: Examples, members: Members, count: int | None, draw: _Draw, *, side: str
-) -> Examples:
-    if count is None:
-        return examples.take(all_of(members).tolist())
-    if not isinstance(count, Integral) or count < 1:
-        raise SettingError(f"expected n_{side} to be a whole number from 1, or None, got {count}")
-    return examples.take(np.sort(draw(members, count=count)).tolist())
+def _checked(count: int, *, side: str) -> int:
+    if count < 1:
+        raise SettingError(f"expected n_{side} of 1 or more, or None for all, got {count}")
+    return count
