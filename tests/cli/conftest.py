@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import torch
 from blobs import save_npz
+from threadpoolctl import threadpool_limits
 
 from localelastic.cli import main
 
@@ -65,3 +67,13 @@ def disk_full_at(monkeypatch):
         monkeypatch.setattr(io, "open", opened)
 
     return fill
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """On data this small several threads only wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with threadpool_limits(1):
+        yield
+    torch.set_num_threads(before)

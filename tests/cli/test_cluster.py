@@ -168,11 +168,18 @@ def test_a_file_of_labels_belongs_to_the_data(run, here):
     assert run("--from", "o/spec.json", "--out", "changed").code == 2
 
 
-@pytest.mark.parametrize("beside", [("blobs.npz",), ("--seed", "0"), ("--primary", "a", "b")])
-def test_nothing_beside_a_specification(run, here, data, beside):
+@pytest.mark.parametrize(
+    ("beside", "named"),
+    [
+        (("blobs.npz",), "DATA"),
+        (("--seed", "0"), "--seed"),
+        (("--n-primary", 5, "--primary", "a", "b"), "--n-primary, --primary"),
+    ],
+)
+def test_nothing_beside_a_specification(run, here, data, beside, named):
     ran = run(*beside, "--from", "spec.json")
     assert ran.code == 2
-    assert "--from takes everything from the file" in ran.err
+    assert f"--from takes everything from the file, got also {named};" in ran.err
     assert contents(here) == {data}
 
 

@@ -20,6 +20,7 @@ CASES = [
     ("--primary a -q b", "--primary=a -q b"),
     ("--primary a -- mnist", "--primary=a -- mnist"),
     ("--primary a=b c", "--primary=a=b --primary=c"),
+    ("--primary none nothing", "--primary=none --primary=nothing"),
     ("--seed 5 8", "--seed 5 8"),
     ("", ""),
 ]

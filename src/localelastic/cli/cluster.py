@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -103,9 +104,10 @@ def _spec_of(given: Mapping[str, Any]) -> ClusterSpec:
 
 def _spec_again(path: Path, given: Mapping[str, Any]) -> ClusterSpec:
     """The specification in a file, which nothing may contradict."""
-    if beside := given.keys() - {"from_", "out", "quiet", "json"}:
+    if beside := sorted(given.keys() - {"from_", "out", "quiet", "json"}):
+        words = ["DATA" if name == "data" else f"--{name.replace('_', '-')}" for name in beside]
         raise SettingError(
-            f"--from takes everything from the file, got also {', '.join(sorted(beside))}; "
+            f"--from takes everything from the file, got also {', '.join(words)}; "
             "leave that out, or change it in a copy of the file"
         )
     return ClusterSpec.read(path.expanduser())
@@ -113,9 +115,10 @@ def _spec_again(path: Path, given: Mapping[str, Any]) -> ClusterSpec:
 
 def _misplaced(given: Mapping[str, Any]) -> str:
     """A hint, if the last of the classes looks like DATA."""
-    for word in [given.get(side, [""])[-1] for side in ("auxiliary", "primary")]:
-        if word and (word in SHIPPED or Path(word).exists()):
-            return f" ({word!r} was taken for a class: DATA comes before the lists of classes)"
+    for word in [given[side][-1] for side in ("auxiliary", "primary") if given.get(side)]:
+        with suppress(OSError):  # such as a name too long for a file
+            if word in SHIPPED or Path(word).exists():
+                return f" ({word!r} was taken for a class: DATA comes before the lists of classes)"
     return ""
 
 

@@ -47,13 +47,13 @@ def spread(args: Sequence[str], lists: set[str]) -> list[str]:
         flag, joined, _ = word.partition("=")
         if flag in lists:
             current = flag
-            following = args[place + 1] if place + 1 < len(args) else "nothing"
+            following = args[place + 1 : place + 2]
             if joined:
                 result.append(word)
-            elif following == "nothing" or _OPTION.match(following):
+            elif not following or _OPTION.match(following[0]):
                 raise SettingError(
-                    f"expected one value or more after {flag}, got {following}; "
-                    f"a value that starts with - is written as {flag}=-value"
+                    f"expected one value or more after {flag}, got {' '.join(following) or 'none'};"
+                    f" a value that starts with - is written as {flag}=-value"
                 )
         elif current is not None and not _OPTION.match(word):
             result.append(f"{current}={word}")
