@@ -1,20 +1,25 @@
 """The command ``localelastic``, its exit codes, and what becomes of errors.
 
 Exit codes: 0 done; 1 the measurement ran but came to nothing; 2 the input or the output place is at
-fault, said before any work; 130 interrupted, nothing left behind.
+fault, said before any work; 130 interrupted (143 terminated), nothing left behind.
 """
 
 from __future__ import annotations
 
+import inspect
+import re
 import sys
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from localelastic import __version__
 from localelastic.cli.cluster import cluster
 from localelastic.cli.lists import ListCommand
+from localelastic.cli.stopping import Stopped, stoppable
 from localelastic.errors import LocalElasticError, MeasurementError
 
 app = typer.Typer(
@@ -34,33 +39,57 @@ def _unwrapped(text: str | None) -> str:
 app.command(cls=ListCommand, help=_unwrapped(cluster.__doc__))(cluster)
 
 
-def _version(wanted: bool) -> None:
+def _version(wanted: bool) -> bool:
     if wanted:
         print(f"localelastic {__version__}")
         raise typer.Exit
+    return wanted
 
 
 @app.callback()
 def _options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+        typer.Option(
+            "--version", callback=_version, is_eager=True, metavar="", help="Show the version."
+        ),
     ] = False,
 ) -> None:
     pass
 
 
 def main() -> None:
-    """Run the command; turn the package's errors into a message and an exit code."""
+    """Run the command; turn errors that are nobody's bug into a message and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # A class name that the terminal cannot show must not fail a run that has succeeded.
+            stream.reconfigure(errors="backslashreplace")
     try:
-        app()
+        with stoppable():
+            app()
     except LocalElasticError as error:
-        Console(stderr=True).print(f"[bold red]Error:[/] {_escaped(error)}", soft_wrap=True)
-        sys.exit(1 if isinstance(error, MeasurementError) else 2)
-    except KeyboardInterrupt:
-        Console(stderr=True).print("Interrupted; nothing was written.")
-        sys.exit(130)
+        _fail(_in_flags(str(error)), exit_code=1 if isinstance(error, MeasurementError) else 2)
+    except MemoryError as error:
+        _fail(f"out of memory ({error}); ask for a smaller --n-primary", exit_code=1)
+    except Stopped as stopped:
+        print("Stopped; no unfinished results are left.", file=sys.stderr)
+        sys.exit(stopped.exit_code)
 
 
-def _escaped(error: Exception) -> str:
-    return str(error).replace("[", r"\[")
+def _fail(message: str, *, exit_code: int) -> None:
+    Console(stderr=True).print(Text.assemble(("Error: ", "bold red"), message), soft_wrap=True)
+    sys.exit(exit_code)
+
+
+_NAMES = "|".join(name for name in inspect.signature(cluster).parameters if "_" in name.strip("_"))
+_NAMED = re.compile(rf"(?<![\w/.'-])({_NAMES})\b(?!['/.])=?")
+
+
+def _in_flags(message: str) -> str:
+    """The same with the names of our options as they are typed: id_column becomes --id-column."""
+
+    def flag(found: re.Match[str]) -> str:
+        spaced = " " if found[0].endswith("=") else ""
+        return "--" + found[1].replace("_", "-") + spaced
+
+    return _NAMED.sub(flag, message)

@@ -1,7 +1,13 @@
 """Whole jobs: spec to result record to rendering."""
 
 from localelastic.experiments.cluster import ClusterRun, Prepared, prepare, run_cluster
-from localelastic.experiments.run_folder import as_json, metrics, new_folder, write_run
+from localelastic.experiments.run_folder import (
+    as_json,
+    metrics,
+    new_folder,
+    unused_folder,
+    write_run,
+)
 from localelastic.experiments.spec import ClusterSpec
 
 __all__ = [
@@ -13,5 +19,6 @@ __all__ = [
     "new_folder",
     "prepare",
     "run_cluster",
+    "unused_folder",
     "write_run",
 ]

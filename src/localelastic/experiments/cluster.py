@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+import json
+from dataclasses import asdict, dataclass, replace
+
+from torch import nn
 
 from localelastic.cluster import (
     ElasticClusters,
@@ -16,7 +17,7 @@ from localelastic.cluster import (
     score_clusters,
 )
 from localelastic.data import Examples, Task
-from localelastic.errors import DataError, ReadError, SettingError
+from localelastic.errors import DataError, SettingError
 from localelastic.experiments.environment import environment
 from localelastic.experiments.spec import ClusterSpec
 from localelastic.experiments.words import finding, notes, question, settings_in_words
@@ -53,17 +54,17 @@ def prepare(spec: ClusterSpec) -> Prepared:
     Raises:
         InputError: data, classes or settings that cannot be used.
     """
-    checksum = checksum_of(spec.data)
+    examples = spec.examples()
+    checksum = checksum_of(examples)
     if spec.data_sha256 not in (None, checksum):
         raise DataError(
-            f"expected the data of the earlier run, got another content in {spec.data} "
-            "(its checksum differs); restore it, or run without --from"
+            f"expected the data of the earlier run, got other examples in {spec.data} "
+            "(the checksum differs); restore the data, or run without --from"
         )
-    examples = spec.examples()
     spec = replace(spec.resolved(examples), data_sha256=checksum)
     task = spec.task(examples)
     _check_distinct(task.primary, spec.clusters or 2)
-    build_network(spec.network or "", task.primary.shape, width=spec.width, seed=spec.seed)
+    _network(spec, task)
     return Prepared(spec, task)
 
 
@@ -76,9 +77,8 @@ def run_cluster(prepared: Prepared, progress: Progress = silent) -> ClusterRun:
     """
     spec, task = prepared.spec, prepared.task
     n_clusters = spec.clusters or 2
-    model = build_network(spec.network or "", task.primary.shape, width=spec.width, seed=spec.seed)
     found = cluster_by_elasticity(
-        model,
+        _network(spec, task),
         task.primary,
         task.auxiliary,
         n_clusters=n_clusters,
@@ -92,16 +92,12 @@ def run_cluster(prepared: Prepared, progress: Progress = silent) -> ClusterRun:
         progress=progress,
     )
     kept = task.primary.take(found.similarity.kept)
-    known = kept.classes if kept.classes and len(kept.class_names) > 1 else None
-    scores = [_score(OURS, known, found.clusters.labels, n_clusters)]
-    for done, (name, baseline) in enumerate(BASELINES.items(), start=1):
-        labels = baseline(kept.inputs, n_clusters=n_clusters, seed=spec.seed).labels
-        scores.append(_score(name, known, labels, n_clusters))
-        progress("baselines", done, len(BASELINES))
+    known = kept.classes if len(kept.class_names) > 1 else None
+    scores = _scores(spec, kept, found.clusters.labels, progress) if known else ()
     record = ClusterRecord(
         question=question(spec),
-        finding=finding(spec, known, found.clusters.labels, tuple(scores)),
-        scores=tuple(scores) if known else (),
+        finding=finding(spec, known, found.clusters.labels, scores),
+        scores=scores,
         ids=kept.ids,
         labels=found.clusters.labels,
         classes=known,
@@ -118,31 +114,40 @@ def run_cluster(prepared: Prepared, progress: Progress = silent) -> ClusterRun:
     return ClusterRun(spec, task, found, record)
 
 
-def checksum_of(data: str) -> str | None:
-    """SHA-256 of a file, or of the names and contents of a folder; none for a shipped data set."""
-    path = Path(data)
-    if path.is_file():
-        return _sha256(path)
-    if not path.is_dir():
-        return None
-    files = sorted(file for file in path.rglob("*") if file.is_file())
-    listing = "\n".join(f"{file.relative_to(path)} {_sha256(file)}" for file in files)
-    return hashlib.sha256(listing.encode()).hexdigest()
+def checksum_of(examples: Examples) -> str:
+    """SHA-256 of the examples as read: their inputs, ids and classes, wherever they are stored."""
+    digest = hashlib.sha256(str((examples.shape, examples.inputs.dtype)).encode())
+    digest.update(examples.inputs.contiguous().numpy().data)
+    for names in (examples.ids, examples.classes, examples.coarse):
+        digest.update(json.dumps(names).encode())
+    return digest.hexdigest()
 
 
-def _sha256(path: Path) -> str:
+def _network(spec: ClusterSpec, task: Task) -> nn.Module:
+    shape = task.primary.shape
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise ReadError(f"cannot read {path}: {error.strerror}") from error
+        return build_network(spec.network or "", shape, width=spec.width, seed=spec.seed)
+    except (MemoryError, OverflowError, RuntimeError, TypeError) as error:
+        width = spec.width or "as published"
+        raise SettingError(
+            f"expected a --network and --width that fit into memory, got {spec.network} of width "
+            f"{width} on inputs of shape {shape}; take a smaller one"
+        ) from error
 
 
-def _score(method: str, known: Sequence[str] | None, labels: Labels, n_clusters: int) -> Score:
-    if known is None:
-        return Score(method, None, None, None, None)
-    scores = score_clusters(known, labels)
-    return Score(method, scores.accuracy, scores.ari, scores.nmi, scores.chance)
+def _scores(
+    spec: ClusterSpec, kept: Examples, ours: Labels, progress: Progress
+) -> tuple[Score, ...]:
+    """Of our clusters, then of each baseline's, against the known classes."""
+    found = {OURS: ours}
+    for done, (name, baseline) in enumerate(BASELINES.items(), start=1):
+        clusters = baseline(kept.inputs, n_clusters=spec.clusters or 2, seed=spec.seed)
+        found[name] = clusters.labels
+        progress("baselines", done, len(BASELINES))
+    known = kept.classes or ()
+    return tuple(
+        Score(name, **asdict(score_clusters(known, labels))) for name, labels in found.items()
+    )
 
 
 def _check_distinct(primary: Examples, n_clusters: int) -> None:

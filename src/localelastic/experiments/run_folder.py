@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from glob import escape
 from pathlib import Path
+from secrets import token_hex
 
 import numpy as np
 
@@ -24,29 +24,39 @@ def new_folder(target: Path) -> Iterator[Path]:
     """A hidden folder beside ``target`` that becomes it when the block ends without an error.
 
     Entered before the work starts, so that a place that cannot be written is known at once. After
-    an error or an interruption nothing is left.
+    an error or an interruption nothing is left, not even the folders above that were made for it.
 
     Raises:
         OutputError: ``target`` exists, or cannot be written.
     """
-    if target.exists() or target.is_symlink():
-        raise OutputError(
-            f"expected a new output folder, got {target}, which exists; remove it or name another"
-        )
+    partial = target.parent / f"{_partial(target)}{token_hex(4)}"
+    made: list[Path] = []
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{target.name}-partial-", dir=target.parent))
-    except OSError as error:
-        raise OutputError(f"cannot write to {target.parent}: {_reason(error)}") from error
-    try:
+        with _writing(f"make {target}"):
+            if target.exists() or target.is_symlink():
+                raise OutputError(
+                    f"expected a new output folder, got {target}, which exists; "
+                    "remove it or name another"
+                )
+            made += [folder for folder in target.parents if not folder.exists()]
+            partial.mkdir(parents=True)
         yield partial
-        try:
-            partial.chmod(0o777 & ~_umask())
+        with _writing(f"move the results to {target}"):
             partial.rename(target)
-        except OSError as error:
-            raise OutputError(f"cannot move results to {target}: {_reason(error)}") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+        with suppress(OSError):  # not empty: it holds the results, or those of another run
+            for folder in made:
+                folder.rmdir()
+
+
+def unused_folder(wanted: Path) -> Path:
+    """``wanted``, or the first of ``wanted-2``, ``wanted-3`` ... that no run has taken or is in."""
+    number, path = 1, wanted
+    while path.exists() or any(path.parent.glob(f"{escape(_partial(path))}*")):
+        number += 1
+        path = wanted.with_name(f"{wanted.name}-{number}")
+    return path
 
 
 def write_run(run: ClusterRun, folder: Path) -> None:
@@ -63,14 +73,12 @@ def write_run(run: ClusterRun, folder: Path) -> None:
     Raises:
         OutputError: a file cannot be written, such as on a full disk.
     """
-    try:
+    matrix = run.found.similarity
+    with _writing(f"write the results into {folder.parent}"):
         _text(folder / "spec.json", run.spec.to_json())
-        _text(folder / "metrics.json", json.dumps(metrics(run), indent=2) + "\n")
-        _text(
-            folder / "environment.json", json.dumps(dict(run.record.environment), indent=2) + "\n"
-        )
+        _text(folder / "metrics.json", as_json(metrics(run)))
+        _text(folder / "environment.json", as_json(dict(run.record.environment)))
         _labels(run, folder / "labels.csv")
-        matrix = run.found.similarity
         np.savez_compressed(
             folder / "similarity.npz",
             values=matrix.values,
@@ -78,8 +86,6 @@ def write_run(run: ClusterRun, folder: Path) -> None:
             kept=np.array(matrix.kept),
         )
         _text(folder / "report.html", render_report(run.record))
-    except OSError as error:
-        raise OutputError(f"cannot write results into {folder}: {_reason(error)}") from error
 
 
 def metrics(run: ClusterRun) -> dict[str, object]:
@@ -88,7 +94,7 @@ def metrics(run: ClusterRun) -> dict[str, object]:
     return {
         "finding": record.finding,
         "methods": {score.method: _named(asdict(score)) for score in record.scores},
-        "clusters": np.bincount(record.labels, minlength=run.spec.clusters or 2).tolist(),
+        "clusters": np.bincount(record.labels, minlength=record.distances.shape[1]).tolist(),
         "matched": record.matched,
         "n_primary": len(run.task.primary),
         "n_auxiliary": len(run.task.auxiliary),
@@ -114,22 +120,34 @@ def _labels(run: ClusterRun, path: Path) -> None:
     reasons = dict(run.found.similarity.excluded)
     primary = run.task.primary
     known = primary.classes or ("",) * len(primary)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file)
+    with path.open("w", newline="", encoding="utf-8", errors=_ERRORS) as file:
+        rows = csv.writer(file, lineterminator="\n")
         rows.writerow(["id", "cluster", "class", "left_out_because"])
         for name, label in zip(primary.ids, known, strict=True):
             rows.writerow([name, clusters.get(name, ""), label, reasons.get(name, "")])
 
 
+# A file name need not be valid Unicode; the image it names is an example like any other.
+_ERRORS = "backslashreplace"
+
+
 def _text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text, encoding="utf-8", errors=_ERRORS)
 
 
-def _reason(error: OSError) -> str:
-    return error.strerror or str(error)
+@contextmanager
+def _writing(what: str) -> Iterator[None]:
+    """Whatever the system refuses becomes an ``OutputError`` that says what was tried."""
+    try:
+        yield
+    except OutputError:
+        raise
+    except OSError as error:
+        raise OutputError(
+            f"cannot {what}: {error.strerror or error}; name another place with --out"
+        ) from error
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _partial(target: Path) -> str:
+    """How the hidden folders of runs into ``target`` begin."""
+    return f".{target.name}-partial-"

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from importlib.metadata import version
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from localelastic.data import (
     primary_vs_auxiliary,
 )
 from localelastic.errors import ReadError, SettingError
+from localelastic.experiments.typed import typed_values
 from localelastic.models import LOSSES, NETWORKS, WarmUp, published_warm_up, takes_images
 from localelastic.similarity import SIMILARITIES
 from localelastic.trajectory import Frozen, Sequential, Trajectory
@@ -43,6 +43,7 @@ class ClusterSpec:
     """One run of ``localelastic cluster``; a JSON round trip gives an equal one.
 
     Names are those of the command line. ``None`` means: as the data or the network asks for.
+    ``data_sha256`` is of the examples as they were read, ``version`` of the package that wrote it.
 
     Raises:
         SettingError: a name that is not known, or a number out of its range.
@@ -82,23 +83,18 @@ class ClusterSpec:
     def __post_init__(self) -> None:
         for name, known in _CHOICES.items():
             _expect_known(name, getattr(self, name), known)
-        for name, least in (
-            ("n_primary", 1),
-            ("n_auxiliary", 1),
-            ("width", 1),
-            ("passes", 1),
-            ("clusters", 1),
-            ("starts", 1),
-            ("warm_up_epochs", 0),
-            ("seed", 0),
-        ):
+        for name, (least, most) in _RANGES.items():
             value = getattr(self, name)
-            if value is not None and value < least:
-                raise SettingError(f"expected {_flag(name)} of {least} or more, got {value}")
+            if value is not None and not least <= value <= (most or value):
+                allowed = f"from {least} to {most}" if most else f"of {least} or more"
+                raise SettingError(f"expected {_flag(name)} {allowed}, got {value}")
         for name in ("lr", "warm_up_lr"):
             value = getattr(self, name)
-            if value is not None and not (value > 0 and isfinite(value)):
-                raise SettingError(f"expected a positive, finite {_flag(name)}, got {value}")
+            if value is not None and not 0 < value <= _LARGEST:
+                raise SettingError(
+                    f"expected a positive, finite {_flag(name)} (at most {_LARGEST:.2g}), "
+                    f"got {value}"
+                )
         if self.strategy == "gradient" and self.trajectory == "sequential":
             raise SettingError(
                 "--strategy gradient is taken at fixed weights, got --trajectory sequential; "
@@ -113,27 +109,29 @@ class ClusterSpec:
 
     @classmethod
     def read(cls, path: Path) -> ClusterSpec:
-        """From a ``spec.json``.
+        """From a ``spec.json``, or from the run folder that holds one.
 
         Raises:
             ReadError: no such file, not JSON, or not such a specification.
+            SettingError: a value out of its range.
         """
+        file = path / "spec.json" if path.is_dir() else path
         try:
-            given: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise ReadError(f"expected the spec.json of a run, got {path}: {error}") from None
-        names = {field.name for field in fields(cls)}
-        if not isinstance(given, dict) or not {"data", "primary", "auxiliary"} <= set(given):
-            raise ReadError(f"expected the spec.json of a run, got another content in {path}")
-        if unknown := sorted(set(given) - names):
-            raise ReadError(f"expected the settings of a run, got {', '.join(unknown)} in {path}")
-        values: dict[str, Any] = {
-            name: tuple(v) if isinstance(v, list) else v for name, v in given.items()
-        }
+            given = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise ReadError(f"expected the spec.json of a run, got {file}: {error}") from None
+        needed, known = {"data", "primary", "auxiliary"}, {field.name for field in fields(cls)}
+        if not isinstance(given, dict) or not needed <= given.keys():
+            raise ReadError(f"expected the spec.json of a run, got another content in {file}")
+        if unknown := sorted(given.keys() - known):
+            raise ReadError(
+                f"expected the settings of a run in {file}, got also {', '.join(unknown)}; "
+                f"known are {', '.join(sorted(known))}"
+            )
         try:
-            return cls(**values)
+            return cls(**typed_values(cls, given))
         except TypeError as error:
-            raise ReadError(f"expected values of the right type in {path}: {error}") from None
+            raise ReadError(f"expected, in {file}, {error}") from None
 
     def to_json(self) -> str:
         """Indented, in the order of the fields."""
@@ -210,6 +208,18 @@ def _enough(known: Sequence[str], wanted: Sequence[str]) -> int | None:
         return None
     return min(MOST, len(sizes) * min(sizes))
 
+
+_RANGES: dict[str, tuple[int, int | None]] = {
+    "n_primary": (1, None),
+    "n_auxiliary": (1, None),
+    "width": (1, None),
+    "warm_up_epochs": (0, None),
+    "passes": (1, None),
+    "clusters": (2, None),
+    "starts": (1, 10_000),  # all of them run at once
+    "seed": (0, 2**32 - 1),  # as scikit-learn takes them
+}
+_LARGEST = torch.finfo(torch.float32).max
 
 _CHOICES: dict[str, Any] = {
     "pixels": [choice.name.lower() for choice in Pixels],

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.metadata import version
 
 import numpy as np
 
+from localelastic.change.auto import DEFAULT_LR
 from localelastic.cluster import ElasticClusters, clustering_accuracy
 from localelastic.data import Task
+from localelastic.data.examples import natural_order
 from localelastic.experiments.spec import ClusterSpec
 from localelastic.report.records import Score
 from localelastic.shapes import Labels
@@ -40,8 +43,9 @@ def finding(
     best = max(others, key=lambda score: score.accuracy or 0.0)
     rival = best.accuracy or 0.0
     told = f"{_either(spec.primary)} against {_either(spec.auxiliary)}"
+    uneven = f", in {_counts(spec, known)}," if _uneven(spec, known) else ""
     numbers = (
-        f"{accuracy:.1%} of {len(labels)} examples fall in the cluster of their class "
+        f"{accuracy:.1%} of {len(labels)} examples{uneven} fall in the cluster of their class "
         f"({best.method} on the inputs {rival:.1%}, random labels {chance:.1%})"
     )
     noise = 2 * (chance * (1 - chance) / len(labels)) ** 0.5
@@ -74,7 +78,11 @@ def settings_in_words(spec: ClusterSpec, task: Task, found: ElasticClusters) -> 
         "similarity": f"{similarity.name}: {similarity.equation}",
         "trajectory": spec.trajectory + (f", {spec.passes} passes" if spec.passes > 1 else ""),
         "change": found.similarity.strategy,
-        "exactness": "of the finite step" if found.similarity.exact else "first order in lr",
+        "measured step": (
+            f"a real step of lr {DEFAULT_LR if spec.lr is None else spec.lr:g}"
+            if found.similarity.exact
+            else "the limit of small steps (first order in lr)"
+        ),
         "precision": spec.precision,
         "clustering": (
             f"kernel K-means, best of {spec.starts} starts"
@@ -91,6 +99,11 @@ def notes(
 ) -> tuple[str, ...]:
     """What a reader should know before trusting the numbers."""
     said = [f"Change computed by {found.similarity.strategy}."]
+    if spec.version != version("localelastic"):
+        said.append(
+            f"The specification was written by version {spec.version}; this run may differ from "
+            "the earlier one."
+        )
     if found.training.accuracy < _BARELY_TRAINED:
         said.append(
             f"The network tells primary from auxiliary in only {found.training.accuracy:.1%} of "
@@ -109,6 +122,11 @@ def notes(
             f"{count} primary examples share their input with another one, "
             f"such as {twins[0][0]} and {twins[0][1]}."
         )
+    if known is not None and _uneven(spec, known):
+        said.append(
+            f"{_counts(spec, known)}: each class is matched with one cluster at most, and what is "
+            "left without a match counts as wrong."
+        )
     starts = found.clusters.start_labels
     if known is not None and len(starts) > 1:
         reached = [clustering_accuracy(known, labels) for labels in starts]
@@ -121,10 +139,18 @@ def notes(
     return tuple(said)
 
 
+def _uneven(spec: ClusterSpec, known: Sequence[str]) -> bool:
+    return len(set(known)) != spec.clusters
+
+
+def _counts(spec: ClusterSpec, known: Sequence[str]) -> str:
+    return f"{spec.clusters} clusters for {len(set(known))} classes"
+
+
 def _either(names: Sequence[str]) -> str:
     return " or ".join(names)
 
 
 def _pair(known: Sequence[str]) -> str:
-    names = sorted(set(known))
+    names = natural_order(set(known))
     return ", ".join(names[:-1]) + " and " + names[-1]

@@ -1,0 +1,46 @@
+"""A finished run on standard output: a short table, the finding, and where to look further."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from localelastic.report.records import ClusterRecord, Score
+
+
+def tell(record: ClusterRecord, folder: Path) -> None:
+    """Print what was found; as plain text, for ids and class names are the user's."""
+    console = Console(markup=False, emoji=False, highlight=False)
+    # A terminal is wrapped at words; a file or another program gets each sentence on one line.
+    whole = not console.is_terminal
+    if record.scores:
+        console.print(_table(record.scores))
+    console.print(record.finding, soft_wrap=whole)
+    if record.excluded:
+        name, reason = record.excluded[0]
+        left_out = f"{len(record.excluded)} examples left out, such as {name}: {reason}."
+        console.print(left_out, soft_wrap=whole)
+    console.print(f"Report: {folder / 'report.html'}", soft_wrap=True)
+
+
+def _table(scores: tuple[Score, ...]) -> Table:
+    table = Table("method", "accuracy", "ARI", "NMI", "chance")
+    for score in scores:
+        table.add_row(
+            score.method,
+            _percent(score.accuracy),
+            _fixed(score.ari),
+            _fixed(score.nmi),
+            _percent(score.chance),
+        )
+    return table
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{value:.1%}"
+
+
+def _fixed(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
