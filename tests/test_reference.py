@@ -26,7 +26,9 @@ def name(case: dict) -> str:
 
 
 def world(case: dict):
-    weights = {key: torch.tensor(value, dtype=torch.float64) for key, value in case["weights"].items()}
+    weights = {
+        key: torch.tensor(value, dtype=torch.float64) for key, value in case["weights"].items()
+    }
     model = TwoLayer((3,), width=5, activation=Activation(case["activation"])).double()
     with torch.no_grad():
         model.hidden.weight.copy_(weights["W"])

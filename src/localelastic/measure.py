@@ -68,7 +68,9 @@ def similarity_matrix(
         trajectory,
     )
     choice = (
-        strategy.choose(trajectory) if isinstance(strategy, Auto) else Choice(strategy, "as asked")
+        strategy.choose(model, trajectory)
+        if isinstance(strategy, Auto)
+        else Choice(strategy, "as asked")
     )
     changes = choice.strategy.changes(question, progress)
     values, reasons = averaged(changes, similarity, primary.ids)

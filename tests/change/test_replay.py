@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from localelastic.change import Auto, Gradient, Question, Replay
+from localelastic.change import Gradient, Question, Replay
 from localelastic.data.examples import Examples
 from localelastic.errors import MeasurementError, ModelError, SettingError
 from localelastic.measure import similarity_matrix
@@ -217,18 +217,3 @@ def test_orders_must_visit_each_example_once():
         )
     with pytest.raises(SettingError, match="auxiliary"):
         similarity_matrix(model, examples(2, shape), trajectory=Sequential())
-
-
-@pytest.mark.parametrize(
-    ("auto", "trajectory", "expected"),
-    [
-        (Auto(), Frozen(), Gradient()),
-        (Auto(lr=0.1), Frozen(), Replay(0.1)),
-        (Auto(), Sequential(), Replay(0.01)),
-        (Auto(lr=0.1, dtype=torch.float64), Sequential(), Replay(0.1, torch.float64)),
-    ],
-)
-def test_auto_follows_its_table(auto, trajectory, expected):
-    choice = auto.choose(trajectory)
-    assert choice.strategy == expected
-    assert choice.why

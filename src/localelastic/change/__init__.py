@@ -6,10 +6,12 @@ from localelastic.change.gram import gradient_gram
 from localelastic.change.record import PredictionChange
 from localelastic.change.replay import Replay
 from localelastic.change.strategy import Question, Strategy
+from localelastic.change.two_layer import ClosedForm
 
 __all__ = [
     "Auto",
     "Choice",
+    "ClosedForm",
     "Gradient",
     "PredictionChange",
     "Question",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,8 +18,8 @@ from scipy.special import expit
 
 try:
     import numba
-except ImportError:
-    numba = None
+except ImportError:  # the same numbers, slowly
+    numba = None  # type: ignore[assignment]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -69,7 +70,8 @@ def relu_steps(
     # Whole rows of fixed length are what the compiler vectorises; the last block is padded with
     # units that have no weight.
     state = np.empty((z.shape[0], UNITS), z.dtype)
-    u, da, at = np.empty_like(state[:2]), np.empty_like(state[:2]), np.empty_like(state[:2])
+    u = np.empty((2, UNITS), z.dtype)
+    da, at = np.empty_like(u), np.empty_like(u)
     now = np.empty(UNITS, z.dtype)
     for start in range(0, width, UNITS):
         size = min(width, start + UNITS) - start
@@ -111,9 +113,7 @@ def relu_steps(
 
 
 @_compiled
-def _own(
-    own: ndarray, rate: float, now: ndarray, u: ndarray, at: ndarray, da: ndarray
-) -> None:
+def _own(own: ndarray, rate: float, now: ndarray, u: ndarray, at: ndarray, da: ndarray) -> None:
     """What a step at its own example's pre-activations does: ``u``, the weights, their move."""
     zero = now.dtype.type(0)
     for r in range(own.shape[0]):
@@ -182,9 +182,7 @@ def _both(
 
 
 @_compiled
-def _second(
-    z: ndarray, k: float, m: float, u: ndarray, v: ndarray, b: ndarray, db: ndarray
-) -> Any:
+def _second(z: ndarray, k: float, m: float, u: ndarray, v: ndarray, b: ndarray, db: ndarray) -> Any:
     """Two steps, of which only the second is recorded."""
     zero = z.dtype.type(0)
     total = zero
@@ -300,10 +298,12 @@ def frozen_pairs(activation: int, *arrays: ndarray) -> None:
 
 def replay(activation: int, *arrays: ndarray) -> None:
     """The loop for an activation; arguments as for :func:`relu_steps`."""
-    if activation == RELU:
-        relu_steps(*arrays)
-    else:
-        smooth_steps(*arrays, activation == SIGMOID)
+    loops: dict[int, Callable[..., None]] = {
+        RELU: relu_steps,
+        SIGMOID: partial(smooth_steps, sigmoid=True),
+        IDENTITY: partial(smooth_steps, sigmoid=False),
+    }
+    loops[activation](*arrays)
 
 
 def activate(z: ndarray, activation: int) -> tuple[ndarray, ndarray]:

@@ -4,8 +4,8 @@ A step on ``x_t`` moves unit ``r``'s pre-activation at any ``x'`` by ``-lr g_t u
 with ``u_tr = a_r s'(z_tr)``, the output weight ``a_r`` by ``-lr g_t s(z_tr)``, and ``c`` by
 ``-lr g_t``, where ``g_t = dL/dz`` at the step's own example. So nothing of size ``h x d`` is ever
 rebuilt: the steps form a chain of pre-activations at their own examples (:func:`walk`), and the
-predictions elsewhere are replayed from it (:func:`shifts`), or, when every step starts from the same
-weights, follow from matrix products (:func:`frozen_shifts`).
+predictions elsewhere are replayed from it (:func:`shifts`). Where every step starts from the same
+weights they follow from matrix products (:func:`frozen_shifts`).
 
 Shapes: ``t`` steps, ``n`` probes, ``h`` hidden units, ``d`` features.
 """
@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -27,6 +28,9 @@ Tell = Callable[[int, int], None]
 
 PROBES = 32
 """Probes that one thread replays together: they share the loading of the chain."""
+
+quiet = partial(np.errstate, over="ignore", invalid="ignore")
+"""A chain that diverges says so in its rows, not by warnings."""
 
 WIDTH = 2048
 """Hidden units whose states are held at a time, ``n x WIDTH`` numbers."""
@@ -66,6 +70,7 @@ class Walk:
     weights: Weights
 
 
+@quiet()
 def walk(
     start: Weights,
     x: Float[ndarray, "t d"],
@@ -116,12 +121,11 @@ def walk(
 
     if steps:
         stretch(0, steps)
-    moved = Weights(
-        start.w + (u * rate[:, None]).T @ x, start.b + rate @ u, a, c, start.activation
-    )
+    moved = Weights(start.w + (u * rate[:, None]).T @ x, start.b + rate @ u, a, c, start.activation)
     return Walk(pre, rate, output, moved)
 
 
+@quiet()
 def shifts(
     start: Weights,
     walked: Walk,
@@ -146,33 +150,35 @@ def shifts(
     kappa = walked.rate[:, None] * (x @ probes.T + 1)
     total = np.zeros((len(x), len(probes)))
     total[recorded] = walked.rate[recorded, None]
-    spans = [slice(i, i + PROBES) for i in range(0, len(probes), PROBES)]
     with ThreadPoolExecutor(threads) as pool:
-        for first in range(0, len(start.a), WIDTH):
-            units = slice(first, first + WIDTH)
+        for units in _blocks(len(start.a), WIDTH):
             z = probes @ start.w[units].T + start.b[units]
             chain = np.ascontiguousarray(walked.pre[:, units])
 
-            def replay(span: slice) -> None:
-                shift = np.zeros((len(x), span.stop - span.start), z.dtype)
-                part = np.ascontiguousarray(kappa[:, span])
+            @quiet()
+            def replay(
+                span: slice, units: slice = units, z: ndarray = z, chain: ndarray = chain
+            ) -> None:
+                across = np.ascontiguousarray(kappa[:, span])
+                shift = np.zeros_like(across)
                 kernels.replay(
                     start.activation,
                     z[span],
                     chain,
                     start.a[units].copy(),
-                    part,
+                    across,
                     walked.rate,
                     recorded,
-                    shift[:, : part.shape[1]],
+                    shift,
                 )
-                total[:, span] += shift[:, : part.shape[1]]
+                total[:, span] += shift
 
-            list(pool.map(replay, spans))
-            tell(min(first + WIDTH, len(start.a)), len(start.a))
+            list(pool.map(replay, _blocks(len(probes), PROBES)))
+            tell(units.stop, len(start.a))
     return total
 
 
+@quiet()
 def frozen_shifts(
     start: Weights,
     x: Float[ndarray, "t d"],
@@ -193,23 +199,33 @@ def frozen_shifts(
     total = np.zeros((len(x), len(x)))
     total += rate[:, None]
     across = np.ascontiguousarray(kappa.T)
-    spans = [slice(i, i + PROBES) for i in range(0, len(x), PROBES)]
     with ThreadPoolExecutor(threads) as pool:
-        for first in range(0, len(start.a), WIDTH):
-            units = slice(first, first + WIDTH)
+        for units in _blocks(len(start.a), WIDTH):
             z, a = x @ start.w[units].T + start.b[units], start.a[units]
             if start.activation != kernels.SIGMOID:
                 s, on = kernels.activate(z, start.activation)
                 gate = (a + rate[:, None] * s) * (a * on)
-                total += rate[:, None] * (s @ s.T) + kappa * (gate @ on.T)
+                total[...] += rate[:, None] * (s @ s.T) + kappa * (gate @ on.T)
             own = np.ascontiguousarray(z.T)
 
-            def pair(span: slice) -> None:
-                shift = np.zeros((len(z[span]), len(x)), z.dtype)
+            @quiet()
+            def pair(span: slice, z: ndarray = z, own: ndarray = own, a: ndarray = a) -> None:
+                shift = np.zeros_like(across[span])
                 kernels.frozen_pairs(start.activation, z[span], own, a, across[span], rate, shift)
                 total[:, span] += shift.T
 
             if start.activation != kernels.IDENTITY:
-                list(pool.map(pair, spans))
-            tell(min(first + WIDTH, len(start.a)), len(start.a))
+                list(pool.map(pair, _blocks(len(x), PROBES)))
+            tell(units.stop, len(start.a))
     return total
+
+
+def outputs(weights: Weights, x: Float[ndarray, "n d"]) -> Float[ndarray, "n"]:
+    """``f(x)``, summed in float64 whatever the precision of the weights."""
+    with quiet():
+        s, _ = kernels.activate(weights.pre_activations(x), weights.activation)
+        return s @ weights.a.astype(np.float64) + weights.c
+
+
+def _blocks(length: int, size: int) -> list[slice]:
+    return [slice(i, min(i + size, length)) for i in range(0, length, size)]
