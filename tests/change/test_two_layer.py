@@ -10,7 +10,6 @@ import torch
 from torch import nn
 
 from localelastic.change import ClosedForm, Question, Replay
-from localelastic.change.two_layer import two_layer
 from localelastic.data.examples import Examples
 from localelastic.errors import MeasurementError, ModelError
 from localelastic.measure import similarity_matrix
@@ -23,6 +22,7 @@ from localelastic.models import (
     ThreeLayer,
     TwoLayer,
     code,
+    two_layer,
 )
 from localelastic.numerics import kernels
 from localelastic.numerics import two_layer as numerics

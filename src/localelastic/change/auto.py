@@ -10,7 +10,8 @@ from torch import nn
 from localelastic.change.gradient import Gradient
 from localelastic.change.replay import Replay
 from localelastic.change.strategy import Strategy
-from localelastic.change.two_layer import ClosedForm, two_layer
+from localelastic.change.two_layer import ClosedForm
+from localelastic.models import two_layer
 from localelastic.trajectory import Trajectory
 
 DEFAULT_LR = 0.01
@@ -38,7 +39,7 @@ class Auto:
     sequential either       any other     ``Replay`` (``lr`` 0.01 if not given)
     ========== ============ ============= =====================================================
 
-    "Two dense" is what :func:`localelastic.change.two_layer.two_layer` accepts.
+    "Two dense" is what :func:`localelastic.models.two_layer` accepts.
 
     Args:
         lr: step size, or ``None`` if any small step will do.
