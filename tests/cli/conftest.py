@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import os
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from blobs import save_npz
@@ -45,3 +49,19 @@ def run(here, monkeypatch, capsys):
 def data(here):
     """``blobs.npz``, 12 examples of each of the classes a, b and c."""
     return save_npz(here / "blobs.npz")
+
+
+@pytest.fixture
+def disk_full_at(monkeypatch):
+    """``disk_full_at("labels.csv")``: the disk is full when a file of that name is opened."""
+    unchanged = io.open
+
+    def fill(name: str) -> None:
+        def opened(file, mode="r", *rest, **options):
+            if Path(str(file)).name == name and mode != "r":
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(file))
+            return unchanged(file, mode, *rest, **options)
+
+        monkeypatch.setattr(io, "open", opened)
+
+    return fill

@@ -129,9 +129,10 @@ class ClusterSpec:
                 f"known are {', '.join(sorted(known))}"
             )
         try:
-            return cls(**typed_values(cls, given))
-        except TypeError as error:
+            values = typed_values(cls, given)
+        except (TypeError, OverflowError) as error:
             raise ReadError(f"expected, in {file}, {error}") from None
+        return cls(**values)
 
     def to_json(self) -> str:
         """Indented, in the order of the fields."""

@@ -16,10 +16,11 @@ _WORDS: dict[Any, str] = {
 
 
 def typed_values(cls: type[object], given: Mapping[str, object]) -> dict[str, Any]:
-    """The arguments for ``cls``: lists become tuples, everything else stays as it is.
+    """The arguments for ``cls``: lists become tuples, whole numbers floats where one is meant.
 
     Raises:
         TypeError: a value that does not fit its annotation, in words.
+        OverflowError: a whole number that no float can hold.
 
     Example:
         >>> from dataclasses import dataclass
@@ -35,7 +36,15 @@ def typed_values(cls: type[object], given: Mapping[str, object]) -> dict[str, An
     for name, value in given.items():
         if not _fits(value, hints[name]):
             raise TypeError(f"{name} to be {_words(hints[name])}, got {json.dumps(value)[:80]}")
-    return {name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}
+    return {name: _taken(value, hints[name]) for name, value in given.items()}
+
+
+def _taken(value: object, hint: Any) -> object:
+    if isinstance(value, list):
+        return tuple(value)
+    if isinstance(value, int) and float in (hint, *get_args(hint)):
+        return float(value)
+    return value
 
 
 def _fits(value: object, hint: Any) -> bool:
@@ -56,6 +65,6 @@ def _fits(value: object, hint: Any) -> bool:
 def _words(hint: Any) -> str:
     kinds = get_args(hint)
     if get_origin(hint) is tuple:
-        count = "" if kinds[-1] is Ellipsis else f" of {len(kinds)}"
-        return f"a list{count}, each {_words(kinds[0])}"
+        count = "" if kinds[-1] is Ellipsis else f"{len(kinds)}, "
+        return f"a list ({count}each {_words(kinds[0])})"
     return " or ".join(map(_words, kinds)) if kinds else _WORDS[hint]

@@ -1,0 +1,140 @@
+"""The whole job, in this process: settings of every kind together, checksums, notes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import cycle, product
+
+import numpy as np
+import pytest
+import torch
+
+from localelastic.data import Examples
+from localelastic.errors import DataError, SettingError
+from localelastic.experiments import ClusterSpec, prepare, run_cluster
+from localelastic.experiments.cluster import checksum_of
+from localelastic.models import LOSSES, NETWORKS
+from localelastic.similarity import SIMILARITIES
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory):
+    """Images of two stripes against one: enough to tell apart, and for the CNN to take."""
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 80, size=(24, 1, 16, 16), dtype=np.uint8)
+    for place in range(3):
+        images[8 * place : 8 * place + 8, :, 5 * place : 5 * place + 3] = 250
+    path = tmp_path_factory.mktemp("data") / "stripes.npz"
+    np.savez(path, x=images, y=np.repeat(["a", "b", "c"], 8))
+    return str(path)
+
+
+@pytest.fixture
+def spec(data):
+    return ClusterSpec(data, ("a", "b"), ("c",), network="two-layer", width=8, warm_up_epochs=2)
+
+
+def test_checksum_is_of_all_that_matters():
+    def digest(inputs=((1.0, 2.0),), ids=("i",), classes=("a",), coarse=None):
+        return checksum_of(Examples.of(inputs, ids=ids, classes=classes, coarse=coarse))
+
+    others = [
+        digest(inputs=((1.0, 2.5),)),
+        digest(inputs=(((1.0, 2.0),),)),
+        digest(ids=("j",)),
+        digest(classes=("b",)),
+        digest(classes=None),
+        digest(classes=None, coarse=("a",)),
+    ]
+    assert digest() == digest()
+    assert len({digest(), *others}) == 7
+
+
+def test_the_data_of_an_earlier_run(spec):
+    prepared = prepare(spec).spec
+    assert prepare(prepared).spec == prepared
+    with pytest.raises(DataError, match="data of the earlier run"):
+        prepare(replace(prepared, data_sha256="0" * 64))
+
+
+# Each network and loss once, with the other choices taking turns.
+TURNS = cycle(
+    product(SIMILARITIES, [("frozen", "auto"), ("frozen", "replay"), ("sequential", "auto")])
+)
+EVERYTHING = [
+    (*fixed, *turn) for fixed, turn in zip(product(NETWORKS, LOSSES), TURNS, strict=False)
+]
+
+
+@pytest.mark.parametrize(
+    ("network", "loss", "similarity", "walk"),
+    EVERYTHING,
+    ids=["-".join((*row[:3], *row[3])) for row in EVERYTHING],
+)
+def test_double_precision_with_everything(spec, network, loss, similarity, walk):
+    trajectory, strategy = walk
+    spec = replace(spec, network=network, loss=loss, trajectory=trajectory, strategy=strategy)
+    run = run_cluster(prepare(replace(spec, similarity=similarity, precision="float64")))
+    assert run.record.excluded == ()
+    assert np.isfinite(run.record.similarity).all()
+    assert run.found.similarity.exact == (strategy == "replay" or trajectory == "sequential")
+    assert set(run.record.labels) == {0, 1}
+
+
+def test_a_network_that_does_not_fit_into_memory(spec, monkeypatch):
+    def build(*_, **__):
+        raise RuntimeError("can't allocate memory")
+
+    monkeypatch.setattr("localelastic.experiments.cluster.build_network", build)
+    with pytest.raises(SettingError, match="fit into memory, got two-layer of width 8"):
+        prepare(spec)
+
+
+NOTES = {
+    "another version": ({"version": "0.0.1"}, "written by version 0.0.1"),
+    "untrained": ({"warm_up_epochs": 0}, "has not learned the task"),
+    "more clusters": ({"clusters": 3}, "3 clusters for 2 classes"),
+    "starts": ({}, "Of 20 starts of kernel K-means"),
+    "one start": ({"starts": 1}, None),
+}
+
+
+@pytest.mark.parametrize(("changed", "note"), NOTES.values(), ids=NOTES)
+def test_notes(spec, changed, note):
+    notes = " ".join(run_cluster(prepare(replace(spec, **changed))).record.notes)
+    usual = " ".join(run_cluster(prepare(spec)).record.notes)
+    if note is None:
+        assert "starts of kernel K-means" not in notes
+    else:
+        assert note in notes
+        assert (note in usual) == (not changed)
+
+
+def test_notes_on_equal_inputs(data, tmp_path):
+    with np.load(data) as stored:
+        images, labels = stored["x"], stored["y"]
+    images[1] = images[0]
+    np.savez(tmp_path / "d.npz", x=images, y=labels)
+    spec = ClusterSpec(str(tmp_path / "d.npz"), ("a", "b"), ("c",), network="two-layer", width=8)
+    notes = run_cluster(prepare(spec)).record.notes
+    assert any("2 primary examples share their input" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({}, "the limit of small steps (first order in lr)"),
+        ({"strategy": "replay"}, "a real step of lr 0.01"),
+        ({"lr": 1e-3}, "a real step of lr 0.001"),
+    ],
+)
+def test_the_measured_step_is_said(spec, changed, said):
+    assert run_cluster(prepare(replace(spec, **changed))).record.settings["measured step"] == said
+
+
+def test_global_random_state_and_threads_are_left_alone(spec):
+    before = torch.get_rng_state(), np.random.get_state()[1].copy(), torch.get_num_threads()
+    run_cluster(prepare(spec))
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert (np.random.get_state()[1] == before[1]).all()
+    assert torch.get_num_threads() == before[2]
