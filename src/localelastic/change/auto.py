@@ -62,3 +62,10 @@ class Auto:
         return Choice(
             ClosedForm(lr, self.dtype), f"{asked} on two dense layers: exact without taking them"
         )
+
+
+def choice_of(strategy: Strategy | Auto, model: nn.Module, trajectory: Trajectory) -> Choice:
+    """What ``Auto`` chooses, or the strategy that was asked for."""
+    if isinstance(strategy, Auto):
+        return strategy.choose(model, trajectory)
+    return Choice(strategy, "as asked")

@@ -26,8 +26,8 @@ class Gradient(Strategy):
 
     Args:
         dtype: precision of the gradients; the model's own if ``None``. Sums are in float64.
-        memory: bytes to work in, beside the model and the result; a quarter of what is free if
-            ``None``.
+        memory: bytes to work in, beside the model and the result; if ``None`` 4 GiB, or a quarter
+            of what is free where that is less.
     """
 
     dtype: torch.dtype | None = None

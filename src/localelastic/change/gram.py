@@ -24,7 +24,7 @@ from localelastic.shapes import Inputs, Progress, silent
 
 _PROBE = 3
 _BATCH = 250
-_SHARE_OF_FREE_MEMORY = 4
+_MEMORY = 4 * 2**30
 
 Factors = dict[nn.Parameter, Factor]
 
@@ -37,8 +37,9 @@ def gradient_gram(
     Args:
         model: one output per example; its trainable parameters are those with ``requires_grad``.
         inputs: ``(n, *shape)`` on the model's device, in its dtype.
-        memory: bytes to work in, beside the model and the result; a quarter of what is free if
-            ``None``. Less memory means more passes over the network, not other numbers.
+        memory: bytes to work in, beside the model and the result; if ``None`` 4 GiB, or a quarter
+            of what is free where that is less. With less memory the network is passed more often;
+            the numbers stay the same but for rounding.
         progress: told as blocks of pairs are done.
 
     Raises:
@@ -46,9 +47,7 @@ def gradient_gram(
         SettingError: not even two examples fit into the memory.
     """
     parameters = [p for p in model.parameters() if p.requires_grad]
-    budget = (
-        psutil.virtual_memory().available // _SHARE_OF_FREE_MEMORY if memory is None else memory
-    )
+    budget = min(_MEMORY, psutil.virtual_memory().available // 4) if memory is None else memory
     known, each = _agreeing(model, parameters, inputs[:_PROBE])
     total = inputs.new_zeros(len(inputs), len(inputs), dtype=torch.float64)
     if known:
