@@ -55,7 +55,7 @@ def test_equals_the_bare_loop(name, moves, loss):
     expected = bare_loop(
         model, task.inputs, task.targets, 5, order if moves else range(5), loss, LR, moves
     )
-    assert 1e-3 < np.abs(expected).max() < 1e3
+    assert 1e-6 < np.abs(expected).max() < 1e3
     np.testing.assert_allclose(found.change, expected, rtol=0, atol=1e-12)
     assert fingerprint(model) == before
 
