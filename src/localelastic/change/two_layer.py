@@ -98,9 +98,11 @@ class _Run:
 
     def moving(self, progress: Progress) -> Iterator[PredictionChange]:
         """Each pass starts where the one before ended."""
-        start, n = self.start, self.n
+        n = self.n
+        walked: Walk | None = None
         passes = self.question.trajectory.passes(n, len(self.inputs) - n)
         for number, order in enumerate(passes, start=1):
+            start = self.start if walked is None else walked.end()
             rows, steps = Rows(self.question, self.lr), np.array(order)
             walked = walk(start, self.inputs[steps], self._slopes(steps, rows), lr=self.lr)
             # Outputs before a step matter only where the prediction is not the output itself; they
@@ -117,7 +119,6 @@ class _Run:
             )
             self._fill(rows, order, walked, outputs(start, self.inputs[:n]), shift)
             yield rows.finish()
-            start = walked.weights
 
     def frozen(self, progress: Progress) -> Iterator[PredictionChange]:
         """All steps start from the same weights."""

@@ -61,13 +61,13 @@ class Walk:
         pre: ``(t, h)`` pre-activation of each step's example when the step is taken.
         rate: ``(t,)`` ``-lr g_t``; zero where the step was refused.
         output: ``(t,)`` output at the step's example before the step.
-        weights: after the last step.
+        end: the weights after the last step, worked out when asked for.
     """
 
     pre: Block
     rate: Float[ndarray, "t"]
     output: Float[ndarray, "t"]
-    weights: Weights
+    end: Callable[[], Weights]
 
 
 @quiet()
@@ -121,8 +121,13 @@ def walk(
 
     if steps:
         stretch(0, steps)
-    moved = Weights(start.w + (u * rate[:, None]).T @ x, start.b + rate @ u, a, c, start.activation)
-    return Walk(pre, rate, output, moved)
+
+    @quiet()
+    def end() -> Weights:
+        w = start.w + (u * rate[:, None]).T @ x
+        return Weights(w, start.b + rate @ u, a, c, start.activation)
+
+    return Walk(pre, rate, output, end)
 
 
 @quiet()
