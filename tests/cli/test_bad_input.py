@@ -88,7 +88,7 @@ OPTIONS = [
     ("--lr nan", "positive, finite --lr|got nan"),
     ("--lr inf", "positive, finite --lr|got inf"),
     ("--lr 1e39", "positive, finite --lr|3.4e+38|got 1e+39"),
-    ("--lr much", "--lr|number"),
+    ("--lr much", "--lr|valid"),
     ("--passes 0", "--passes of 1 or more"),
     ("--passes 2", "--passes needs --trajectory sequential"),
     ("--starts 0", "--starts from 1 to 10000"),

@@ -94,6 +94,21 @@ def test_the_default_folder(run, here, data):
     assert {path.name for path in (here / "runs").iterdir()} == {name, f"{name}-2"}
 
 
+def test_examples_that_are_left_out(run, here):
+    points, _ = blobs()
+    points[2] = 1e19  # finite, but its square is not
+    save_npz(here / "d.npz", x=points)
+    ran = run("d.npz", *TASK, *QUICK, "--warm-up-epochs", 0, "--lr", 1e-3, "--out", "o")
+    assert ran.code == 0, ran.err
+    told = "1 of 24 examples were left out, such as 2 ("
+    assert told in ran.out
+    assert "a smaller --lr may keep them." in ran.out
+    assert any(told in note for note in read(here / "o")["notes"])
+    (lost,) = [row for row in rows(here / "o") if not row["cluster"]]
+    assert lost["id"] == "2"
+    assert read(here / "o")["excluded"] == {"2": lost["left_out_because"]}
+
+
 # --- once more ---
 
 

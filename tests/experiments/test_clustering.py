@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from localelastic.data import Examples
-from localelastic.errors import DataError, SettingError
+from localelastic.errors import DataError, MeasurementError, SettingError
 from localelastic.experiments import ClusterSpec, prepare, run_cluster
 from localelastic.experiments.cluster import checksum_of
 from localelastic.models import LOSSES, NETWORKS
@@ -88,6 +88,13 @@ def test_a_network_that_does_not_fit_into_memory(spec, monkeypatch):
     monkeypatch.setattr("localelastic.experiments.cluster.build_network", build)
     with pytest.raises(SettingError, match="fit into memory, got two-layer of width 8"):
         prepare(spec)
+
+
+def test_steps_that_see_all_examples_as_one(spec):
+    """One hidden unit, dead for every example: only the output's bias moves."""
+    dead = replace(spec, width=1, warm_up_epochs=0, pixels="raw", seed=0)
+    with pytest.raises(MeasurementError, match=r"too few examples apart .* got n_clusters=2"):
+        run_cluster(prepare(dead))
 
 
 NOTES = {

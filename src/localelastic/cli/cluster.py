@@ -88,7 +88,7 @@ def cluster(
     if json:
         print(as_json({**metrics(run), "folder": str(target)}), end="")
     elif not quiet:
-        tell(run.record, target)
+        tell(run, target)
 
 
 def _spec_of(given: Mapping[str, Any]) -> ClusterSpec:

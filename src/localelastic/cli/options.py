@@ -21,7 +21,9 @@ def _option(
 ) -> typer.models.OptionInfo:
     flags = () if flag is None else (flag,)
     known = "" if default is None else f" [dim]\\[default: {default}][/]"
-    return typer.Option(*flags, metavar=metavar, help=text + known, rich_help_panel=panel)
+    return typer.Option(
+        *flags, metavar=metavar, help=text + known, rich_help_panel=panel, show_default=False
+    )
 
 
 _task = partial(_option, "Task")
@@ -34,6 +36,7 @@ Data = Annotated[
     str | None,
     typer.Argument(
         metavar="DATA",
+        show_default=False,
         help="[bold]mnist[/] (digits that come with the package), or a file or folder: .npz, .npy, "
         "IDX, .csv, .tsv, .parquet, or images in one sub-folder per class.",
     ),

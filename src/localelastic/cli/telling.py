@@ -7,21 +7,21 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from localelastic.report.records import ClusterRecord, Score
+from localelastic.experiments import ClusterRun
+from localelastic.experiments.words import left_out
+from localelastic.report.records import Score
 
 
-def tell(record: ClusterRecord, folder: Path) -> None:
+def tell(run: ClusterRun, folder: Path) -> None:
     """Print what was found; as plain text, for ids and class names are the user's."""
     console = Console(markup=False, emoji=False, highlight=False)
     # A terminal is wrapped at words; a file or another program gets each sentence on one line.
     whole = not console.is_terminal
-    if record.scores:
-        console.print(_table(record.scores))
-    console.print(record.finding, soft_wrap=whole)
-    if record.excluded:
-        name, reason = record.excluded[0]
-        left_out = f"{len(record.excluded)} examples left out, such as {name}: {reason}."
-        console.print(left_out, soft_wrap=whole)
+    if run.record.scores:
+        console.print(_table(run.record.scores))
+    console.print(run.record.finding, soft_wrap=whole)
+    if lost := left_out(run.task, run.found):
+        console.print(lost, soft_wrap=whole)
     console.print(f"Report: {folder / 'report.html'}", soft_wrap=True)
 
 

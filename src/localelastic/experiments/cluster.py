@@ -18,7 +18,7 @@ from localelastic.cluster import (
     score_clusters,
 )
 from localelastic.data import Examples, Task
-from localelastic.errors import DataError, SettingError
+from localelastic.errors import DataError, MeasurementError, SettingError
 from localelastic.experiments.environment import environment
 from localelastic.experiments.spec import ClusterSpec
 from localelastic.experiments.words import finding, notes, question, settings_in_words
@@ -97,16 +97,32 @@ def run_cluster(prepared: Prepared, progress: Progress = silent) -> ClusterRun:
     """Train, measure, cluster, compare.
 
     Raises:
-        InputError: the network does not fit the data.
-        MeasurementError: the warm-up diverged, or no step had a meaning.
+        MeasurementError: the warm-up diverged, no step had a meaning, or the steps see so many
+            examples as the same that there are too few to be clustered.
     """
+    model = _network(prepared.spec, prepared.task)
+    try:
+        found = _found(prepared, model, progress)
+        kept = prepared.task.primary.take(found.similarity.kept)
+        known = kept.classes if len(kept.class_names) > 1 else None
+        scores = _scores(prepared.spec, kept, found.clusters.labels, progress) if known else ()
+    except SettingError as error:  # the examples as given are enough: that has been checked
+        reason = str(error).partition(";")[0]
+        raise MeasurementError(
+            f"the steps tell too few examples apart ({reason}); train longer, or take a wider "
+            "network or another --lr"
+        ) from error
+    record = _record(prepared, found, kept, known, scores)
+    return ClusterRun(prepared.spec, prepared.task, found, record)
+
+
+def _found(prepared: Prepared, model: nn.Module, progress: Progress) -> ElasticClusters:
     spec, task = prepared.spec, prepared.task
-    n_clusters = spec.clusters or 2
-    found = cluster_by_elasticity(
-        _network(spec, task),
+    return cluster_by_elasticity(
+        model,
         task.primary,
         task.auxiliary,
-        n_clusters=n_clusters,
+        n_clusters=spec.clusters or 2,
         loss=LOSSES[spec.loss],
         similarity=SIMILARITIES[spec.similarity],
         trajectory=spec.trajectory_object(),
@@ -116,10 +132,17 @@ def run_cluster(prepared: Prepared, progress: Progress = silent) -> ClusterRun:
         seed=spec.seed,
         progress=progress,
     )
-    kept = task.primary.take(found.similarity.kept)
-    known = kept.classes if len(kept.class_names) > 1 else None
-    scores = _scores(spec, kept, found.clusters.labels, progress) if known else ()
-    record = ClusterRecord(
+
+
+def _record(
+    prepared: Prepared,
+    found: ElasticClusters,
+    kept: Examples,
+    known: tuple[str, ...] | None,
+    scores: tuple[Score, ...],
+) -> ClusterRecord:
+    spec, task = prepared.spec, prepared.task
+    return ClusterRecord(
         question=question(spec),
         finding=finding(spec, known, found.clusters.labels, scores),
         scores=scores,
@@ -136,7 +159,6 @@ def run_cluster(prepared: Prepared, progress: Progress = silent) -> ClusterRun:
         environment=environment(),
         notes=notes(spec, task, found, known),
     )
-    return ClusterRun(spec, task, found, record)
 
 
 def checksum_of(examples: Examples) -> str:

@@ -127,6 +127,8 @@ def notes(
             f"{_counts(spec, known)}: each class is matched with one cluster at most, and what is "
             "left without a match counts as wrong."
         )
+    if lost := left_out(task, found):
+        said.append(lost)
     starts = found.clusters.start_labels
     if known is not None and len(starts) > 1:
         reached = [clustering_accuracy(known, labels) for labels in starts]
@@ -137,6 +139,19 @@ def notes(
         )
     said.append("One network and one sample: run other --seed values for the spread.")
     return tuple(said)
+
+
+def left_out(task: Task, found: ElasticClusters) -> str:
+    """How many examples were left out, why, and what may help; empty if none was."""
+    excluded = found.similarity.excluded
+    if not excluded:
+        return ""
+    (name, reason), *_ = excluded
+    hint = "; a smaller --lr may keep them" if found.similarity.exact else ""
+    return (
+        f"{len(excluded)} of {len(task.primary)} examples were left out, "
+        f"such as {name} ({reason}){hint}."
+    )
 
 
 def _uneven(spec: ClusterSpec, known: Sequence[str]) -> bool:
