@@ -15,7 +15,17 @@ ROOT = Path(localelastic.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 
 ROOMS = [
-    *("errors", "shapes", "data", "models", "update", "trajectory", "change", "similarity"),
+    *(
+        "errors",
+        "shapes",
+        "numerics",
+        "data",
+        "models",
+        "update",
+        "trajectory",
+        "change",
+        "similarity",
+    ),
     *("matrix", "measure", "cluster", "plots", "report", "experiments", "cli"),
 ]
 """Imports point to the left. ARCHITECTURE.md says why."""

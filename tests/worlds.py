@@ -101,6 +101,35 @@ class Convolutions(nn.Module):
         return self.readout(self.third(hidden).amax((2, 3)))
 
 
+class Signal(nn.Module):
+    """A one-dimensional convolution with stride, padding and dilation, and a group norm."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(2, 4, 2, stride=2, padding=2, dilation=2)
+        self.norm, self.readout = nn.GroupNorm(2, 4), nn.Linear(4, 1)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        hidden = self.norm(self.conv(inputs.reshape(len(inputs), 2, 3)))
+        return self.readout(torch.tanh(hidden).sum(2)).squeeze(1)
+
+
+class Words(nn.Module):
+    """Tokens looked up in a table used twice, with a padding token and a layer norm."""
+
+    def __init__(self, head: bool = False) -> None:
+        super().__init__()
+        self.table = nn.Embedding(5, 4, padding_idx=0)
+        self.norm, self.readout = nn.LayerNorm(4), nn.Linear(4, 5, bias=False)
+        if head:
+            self.readout.weight = self.table.weight
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        tokens = (inputs.abs() * 2).long().clamp(max=4)
+        hidden = self.norm(self.table(tokens)).tanh() + self.table(tokens.flip(1))
+        return 0.05 * self.readout(hidden).square().mean((1, 2))
+
+
 def awkward_networks() -> dict[str, tuple[nn.Module, tuple[int, ...]]]:
     """Networks on which a careless layer rule is wrong, in float64."""
     torch.manual_seed(1)
@@ -119,6 +148,9 @@ def awkward_networks() -> dict[str, tuple[nn.Module, tuple[int, ...]]]:
         "first weight frozen": (frozen_first, VECTOR),
         "batch norm in eval": (norm, VECTOR),
         "weight norm": (weight_norm, VECTOR),
+        "signal": (Signal(), VECTOR),
+        "words": (Words(), VECTOR),
+        "table tied to the head": (Words(head=True), VECTOR),
     }
     return {name: (network.double(), shape) for name, (network, shape) in made.items()}
 

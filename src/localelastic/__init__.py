@@ -5,7 +5,7 @@ The paper: H. He and W. J. Su, "The Local Elasticity of Neural Networks", ICLR 2
 
 from importlib.metadata import version
 
-from localelastic.change import Auto, Gradient, Replay
+from localelastic.change import Auto, ClosedForm, Gradient, Replay
 from localelastic.cluster import (
     KernelKMeans,
     LocalElasticityClustering,
@@ -59,6 +59,7 @@ __all__ = [
     "Activation",
     "Auto",
     "ClassError",
+    "ClosedForm",
     "CrossEntropy",
     "DataError",
     "Examples",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from localelastic.change import Auto, Choice, Question, Strategy
+from localelastic.change import Auto, Question, Strategy, choice_of
 from localelastic.data.examples import Examples
 from localelastic.errors import SettingError
 from localelastic.matrix import SimilarityMatrix, averaged, without_excluded
@@ -67,9 +67,7 @@ def similarity_matrix(
         prediction or loss.prediction,
         trajectory,
     )
-    choice = (
-        strategy.choose(trajectory) if isinstance(strategy, Auto) else Choice(strategy, "as asked")
-    )
+    choice = choice_of(strategy, model, trajectory)
     changes = choice.strategy.changes(question, progress)
     values, reasons = averaged(changes, similarity, primary.ids)
     words = f"{choice.strategy.name} ({choice.why})"

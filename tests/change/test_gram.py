@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from localelastic.change import gradient_gram, gram
+from localelastic.change import factors, gradient_gram, gram, layers
+from localelastic.errors import SettingError
 from worlds import awkward_networks, fingerprint, paper_networks, points
 
 NETWORKS = paper_networks() | awkward_networks()
@@ -22,36 +23,74 @@ def jacobian(model, inputs):
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-@pytest.mark.parametrize("batch_size", [3, 5, 250])
-def test_equals_per_example_gradients(name, batch_size):
+def test_equals_per_example_gradients(name):
     model, shape = NETWORKS[name]
     inputs = points(11, shape)
     before = fingerprint(model)
     rows = jacobian(model, inputs)
-    torch.testing.assert_close(
-        gradient_gram(model, inputs, batch_size), rows @ rows.T, rtol=1e-12, atol=1e-12
-    )
+    torch.testing.assert_close(gradient_gram(model, inputs), rows @ rows.T, rtol=1e-12, atol=1e-12)
     assert fingerprint(model) == before
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_small_blocks_change_nothing(name, monkeypatch):
+@pytest.mark.parametrize("examples", [2, 4])
+def test_little_memory_changes_nothing(name, examples, monkeypatch):
+    """Blocks of one or two examples, batches of two, products in slices and halves."""
     model, shape = NETWORKS[name]
     inputs = points(7, shape)
     whole = gradient_gram(model, inputs)
-    monkeypatch.setattr(gram, "_BLOCK_BYTES", 64)
+    monkeypatch.setattr(gram, "_BATCH", 2)
+    monkeypatch.setattr(factors, "_SLICE_BYTES", 64)
+    monkeypatch.setattr(factors, "_ROWS", 2)
+    monkeypatch.setattr(gram, "_fitting", lambda *_: examples)
     torch.testing.assert_close(gradient_gram(model, inputs), whole, rtol=1e-12, atol=1e-12)
 
 
-def test_both_contractions_agree():
-    factor = gram.OuterProducts(points(5, (4, 3)), points(5, (4, 2), seed=1))
-    expected = factor.rows() @ factor.rows().T
-    torch.testing.assert_close(factor._by_pairs(), expected)
-    torch.testing.assert_close(factor._by_slices(), expected)
+KNOWN = [
+    "CNN-relu",
+    "ResNet-relu",
+    "layer used twice",
+    "positions",
+    "batch norm in eval",
+    "signal",
+    "words",
+]
 
 
-def test_known_layers_need_no_second_pass(monkeypatch):
-    """The fast path is really taken: no parameter of the CNN is left to the plain way."""
-    model, shape = NETWORKS["CNN-relu"]
-    monkeypatch.setattr(gram, "_plain_gram", None)
+@pytest.mark.parametrize("name", KNOWN)
+def test_known_layers_take_the_fast_way(name, monkeypatch):
+    model, shape = NETWORKS[name]
+    monkeypatch.setattr(gram, "_add_plain", None)
     assert gradient_gram(model, points(6, shape)).shape == (6, 6)
+
+
+def test_a_wrong_rule_is_noticed(monkeypatch):
+    """A rule that lies about its layer costs time, not truth."""
+    model, shape = NETWORKS["TwoLayer-relu"]
+    inputs = points(6, shape)
+    rows = jacobian(model, inputs)
+
+    def lies(layer, read, slope):
+        yield "weight", factors.OuterProducts(2 * read[:, None], slope[:, None])
+
+    monkeypatch.setitem(layers.RULES, torch.nn.Linear, lies)
+    torch.testing.assert_close(gradient_gram(model, inputs), rows @ rows.T)
+
+
+@pytest.mark.parametrize("shapes", [(5, 5), (5, 3)])
+@pytest.mark.parametrize("positions", [1, 4])
+def test_both_contractions_agree(shapes, positions):
+    ours, theirs = (
+        factors.OuterProducts(points(n, (positions, 3), n), points(n, (positions, 2), n + 1))
+        for n in shapes
+    )
+    expected = ours.rows() @ theirs.rows().T
+    torch.testing.assert_close(ours._by_pairs(theirs), expected)
+    torch.testing.assert_close(ours._by_slices(theirs), expected)
+    torch.testing.assert_close(ours._by_slices(ours), ours.rows() @ ours.rows().T)
+
+
+def test_too_little_memory_is_said():
+    model, shape = NETWORKS["TwoLayer-relu"]
+    with pytest.raises(SettingError, match=r"two examples, .* bytes, got 10"):
+        gradient_gram(model, points(5, shape), memory=10)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from localelastic.change import Auto, Gradient, Question, Replay
+from localelastic.change import Gradient, Question, Replay
 from localelastic.data.examples import Examples
 from localelastic.errors import MeasurementError, ModelError, SettingError
 from localelastic.measure import similarity_matrix
@@ -55,7 +55,7 @@ def test_equals_the_bare_loop(name, moves, loss):
     expected = bare_loop(
         model, task.inputs, task.targets, 5, order if moves else range(5), loss, LR, moves
     )
-    assert 1e-3 < np.abs(expected).max() < 1e3
+    assert 1e-6 < np.abs(expected).max() < 1e3
     np.testing.assert_allclose(found.change, expected, rtol=0, atol=1e-12)
     assert fingerprint(model) == before
 
@@ -217,18 +217,3 @@ def test_orders_must_visit_each_example_once():
         )
     with pytest.raises(SettingError, match="auxiliary"):
         similarity_matrix(model, examples(2, shape), trajectory=Sequential())
-
-
-@pytest.mark.parametrize(
-    ("auto", "trajectory", "expected"),
-    [
-        (Auto(), Frozen(), Gradient()),
-        (Auto(lr=0.1), Frozen(), Replay(0.1)),
-        (Auto(), Sequential(), Replay(0.01)),
-        (Auto(lr=0.1, dtype=torch.float64), Sequential(), Replay(0.1, torch.float64)),
-    ],
-)
-def test_auto_follows_its_table(auto, trajectory, expected):
-    choice = auto.choose(trajectory)
-    assert choice.strategy == expected
-    assert choice.why

@@ -81,7 +81,7 @@ OPTIONS = [
     # the measurement
     ("--similarity cosine", "--similarity|kernelized|'cosine'"),
     ("--trajectory moving", "--trajectory|frozen, sequential|'moving'"),
-    ("--strategy fast", "--strategy|auto, gradient, replay|'fast'"),
+    ("--strategy fast", "--strategy|auto, gradient, closed-form, replay|'fast'"),
     ("--precision float16", "--precision|float32, float64|'float16'"),
     ("--lr 0", "positive, finite --lr|got 0.0"),
     ("--lr -1", "positive, finite --lr|got -1.0"),

@@ -200,7 +200,7 @@ def test_a_warm_up_that_diverges(run, here):
 
 @pytest.mark.parametrize(("lr", "why"), [(1e38, "step diverged"), (1e-40, "no self-change")])
 def test_no_step_with_a_meaning(run, here, data, lr, why):
-    ran = run(data, *TASK, *QUICK, "--lr", lr, "--out", "o")
+    ran = run(data, *TASK, *QUICK, "--strategy", "replay", "--lr", lr, "--out", "o")
     assert ran.code == 1
     assert f"none of the 24 steps had a meaning (first: {why}" in ran.err.replace(
         "a prediction is not finite: the ", ""

@@ -26,11 +26,12 @@ class Gradient(Strategy):
 
     Args:
         dtype: precision of the gradients; the model's own if ``None``. Sums are in float64.
-        batch_size: examples per forward and backward pass.
+        memory: bytes to work in, beside the model and the result; if ``None`` 4 GiB, or a quarter
+            of what is free where that is less.
     """
 
     dtype: torch.dtype | None = None
-    batch_size: int = 250
+    memory: int | None = None
     name = "gradient"
     exact = False
 
@@ -45,10 +46,10 @@ class Gradient(Strategy):
                 "the gradient similarity is taken at fixed weights, got a sequential trajectory; "
                 "use the frozen trajectory, or Replay(lr=...)"
             )
-        replica = Replica(question.model, dtype=self.dtype, batch_size=self.batch_size)
+        replica = Replica(question.model, dtype=self.dtype)
         inputs = replica.place(question.task.inputs[: question.task.n_primary])
         slope = question.prediction.slope(replica.outputs(inputs).double())
-        gram = gradient_gram(replica.model, inputs, self.batch_size, progress)
+        gram = gradient_gram(replica.model, inputs, memory=self.memory, progress=progress)
         change = (-slope[:, None] * gram * slope[None, :]).cpu().numpy()
         reasons = [
             _reason(row, value) for row, value in zip(change, change.diagonal(), strict=True)

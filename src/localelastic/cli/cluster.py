@@ -11,7 +11,7 @@ from typing import Any
 
 from localelastic.cli import options
 from localelastic.cli.progress import shown
-from localelastic.cli.telling import tell
+from localelastic.cli.telling import tell, tell_plan
 from localelastic.data.load import SHIPPED
 from localelastic.errors import SettingError
 from localelastic.experiments import (
@@ -24,6 +24,7 @@ from localelastic.experiments import (
     unused_folder,
     write_run,
 )
+from localelastic.experiments import explain as what_would_run
 
 _EXAMPLE = "localelastic cluster mnist --primary 5 8 --auxiliary 3 9"
 
@@ -59,6 +60,7 @@ def cluster(
     starts: options.Starts = None,
     out: options.Out = None,
     from_: options.From = None,
+    explain: options.Explain = False,
     quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
@@ -75,6 +77,9 @@ def cluster(
     """
     given = {name: value for name, value in locals().items() if value is not None}
     spec = _spec_of(given) if from_ is None else _spec_again(from_, given)
+    if explain:
+        tell_plan(what_would_run(prepare(spec)))
+        return
     target = out.expanduser() if out else unused_folder(Path("runs", _name(spec)))
     with new_folder(target) as folder:
         prepared = prepare(spec)
@@ -104,7 +109,7 @@ def _spec_of(given: Mapping[str, Any]) -> ClusterSpec:
 
 def _spec_again(path: Path, given: Mapping[str, Any]) -> ClusterSpec:
     """The specification in a file, which nothing may contradict."""
-    if beside := sorted(given.keys() - {"from_", "out", "quiet", "json"}):
+    if beside := sorted(given.keys() - {"from_", "out", "explain", "quiet", "json"}):
         words = ["DATA" if name == "data" else f"--{name.replace('_', '-')}" for name in beside]
         raise SettingError(
             f"--from takes everything from the file, got also {', '.join(words)}; "

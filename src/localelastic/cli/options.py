@@ -154,7 +154,8 @@ Strategy = Annotated[
     str | None,
     _measure(
         "NAME",
-        "auto, gradient (limit of small steps) or replay (real steps).",
+        "auto, gradient (limit of small steps), closed-form (exact steps of two-layer "
+        "networks) or replay (real steps).",
         default=ClusterSpec.strategy,
     ),
 ]
@@ -162,7 +163,7 @@ Lr = Annotated[
     float | None,
     _measure(
         "LR",
-        "Size of the measured step; asks for real steps, which are slower.",
+        "Size of the measured step; asks for real steps, slow but for two-layer networks.",
         default="limit of small steps, or 0.01 where real steps are needed",
     ),
 ]
@@ -182,6 +183,10 @@ From = Annotated[
         "Run the spec.json of an earlier run again, with the same results bit for bit.",
         flag="--from",
     ),
+]
+Explain = Annotated[
+    bool,
+    _output("", "Say which strategy would run, and why; then stop.", flag="--explain"),
 ]
 Quiet = Annotated[bool, _output("", "Say nothing but errors.", flag="--quiet")]
 Json = Annotated[bool, _output("", "Print the metrics as JSON.", flag="--json")]

@@ -25,6 +25,13 @@ def tell(run: ClusterRun, folder: Path) -> None:
     console.print(f"Report: {folder / 'report.html'}", soft_wrap=True)
 
 
+def tell_plan(plan: dict[str, str]) -> None:
+    """Print what a run would do, one line per matter."""
+    console = Console(markup=False, emoji=False, highlight=False)
+    for matter, words in plan.items():
+        console.print(f"{matter + ':':<12}{words}", soft_wrap=not console.is_terminal)
+
+
 def _table(scores: tuple[Score, ...]) -> Table:
     table = Table("method", "accuracy", "ARI", "NMI", "chance")
     for score in scores:

@@ -1,6 +1,6 @@
 """Whole jobs: spec to result record to rendering."""
 
-from localelastic.experiments.cluster import ClusterRun, Prepared, prepare, run_cluster
+from localelastic.experiments.cluster import ClusterRun, Prepared, explain, prepare, run_cluster
 from localelastic.experiments.run_folder import (
     as_json,
     metrics,
@@ -15,6 +15,7 @@ __all__ = [
     "ClusterSpec",
     "Prepared",
     "as_json",
+    "explain",
     "metrics",
     "new_folder",
     "prepare",

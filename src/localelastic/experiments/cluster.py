@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 
 from torch import nn
 
+from localelastic.change import choice_of
 from localelastic.cluster import (
     ElasticClusters,
     cluster_by_elasticity,
@@ -21,7 +22,7 @@ from localelastic.errors import DataError, MeasurementError, SettingError
 from localelastic.experiments.environment import environment
 from localelastic.experiments.spec import ClusterSpec
 from localelastic.experiments.words import finding, notes, question, settings_in_words
-from localelastic.models import LOSSES, build_network
+from localelastic.models import LOSSES, build_network, two_layer
 from localelastic.report.records import ClusterRecord, Score
 from localelastic.shapes import Labels, Progress, silent
 from localelastic.similarity import SIMILARITIES
@@ -64,8 +65,32 @@ def prepare(spec: ClusterSpec) -> Prepared:
     spec = replace(spec.resolved(examples), data_sha256=checksum)
     task = spec.task(examples)
     _check_distinct(task.primary, spec.clusters or 2)
-    _network(spec, task)
+    layers = two_layer(_network(spec, task))
+    if spec.strategy == "closed-form" and isinstance(layers, str):
+        raise SettingError(
+            f"--strategy closed-form is for two-layer networks, got --network {spec.network}, "
+            f"where {layers}; use --strategy auto or replay"
+        )
     return Prepared(spec, task)
+
+
+def explain(prepared: Prepared) -> dict[str, str]:
+    """In words, what a run would do and why; nothing is trained or measured."""
+    spec, task = prepared.spec, prepared.task
+    model = _network(spec, task)
+    choice = choice_of(spec.strategy_object(), model, spec.trajectory_object())
+    warm_up, fused = spec.settings(), not isinstance(two_layer(model), str)
+    weights = sum(p.numel() for p in model.parameters())
+    return {
+        "primary": f"{len(task.primary)} examples of shape {task.primary.shape}",
+        "auxiliary": f"{len(task.auxiliary)} examples",
+        "network": f"{spec.network}, {weights:,} weights",
+        "warm-up": f"{warm_up.epochs} epochs, {'fused steps' if fused else 'by autograd'}",
+        "strategy": f"{choice.strategy.name}, because: {choice.why}",
+        "exactness": "that of the finite step" if choice.strategy.exact else "first order in lr",
+        "similarity": f"{spec.similarity}: {SIMILARITIES[spec.similarity].equation}",
+        "clusters": str(spec.clusters),
+    }
 
 
 def run_cluster(prepared: Prepared, progress: Progress = silent) -> ClusterRun:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from localelastic.change import Auto, Gradient, Strategy
+from localelastic.change import DEFAULT_LR, Auto, ClosedForm, Gradient, Replay, Strategy
 from localelastic.data import (
     Examples,
     FirstSampling,
@@ -31,7 +31,7 @@ from localelastic.trajectory import Frozen, Sequential, Trajectory
 
 SAMPLINGS = ("random", "first")
 TRAJECTORIES = ("frozen", "sequential")
-STRATEGIES = ("auto", "gradient", "replay")
+STRATEGIES = ("auto", "gradient", "closed-form", "replay")
 PRECISIONS = {"float32": torch.float32, "float64": torch.float64}
 WARM_UPS = ("ours", "published")
 MOST = 1000
@@ -198,8 +198,10 @@ class ClusterSpec:
         dtype = PRECISIONS[self.precision]
         if self.strategy == "gradient":
             return Gradient(dtype)
-        auto = Auto(self.lr, dtype)
-        return auto if self.strategy == "auto" else auto.finite()
+        if self.strategy == "auto":
+            return Auto(self.lr, dtype)
+        real = ClosedForm if self.strategy == "closed-form" else Replay
+        return real(DEFAULT_LR if self.lr is None else self.lr, dtype)
 
 
 def _enough(known: Sequence[str], wanted: Sequence[str]) -> int | None:

@@ -16,6 +16,7 @@ from localelastic.models.networks import (
 from localelastic.models.output import outputs_of
 from localelastic.models.prediction import Prediction, Probability, Scalar
 from localelastic.models.stability import sharpness
+from localelastic.models.structure import Layers, two_layer
 from localelastic.models.warm_up import (
     TrainingRecord,
     WarmUp,
@@ -30,6 +31,7 @@ __all__ = [
     "Activation",
     "Coded",
     "CrossEntropy",
+    "Layers",
     "Loss",
     "Prediction",
     "Probability",
@@ -47,5 +49,6 @@ __all__ = [
     "published_warm_up",
     "sharpness",
     "takes_images",
+    "two_layer",
     "warm_up",
 ]

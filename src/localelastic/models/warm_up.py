@@ -13,6 +13,7 @@ from torch import nn
 from localelastic.data.examples import Examples
 from localelastic.errors import MeasurementError, SettingError
 from localelastic.models.coding import code
+from localelastic.models.descent import descent
 from localelastic.models.losses import Loss
 from localelastic.models.output import outputs_of
 from localelastic.models.stability import sharpness
@@ -125,19 +126,18 @@ def warm_up(
         torch.manual_seed(seed)
         model.train()
         lr = settings.lr or _stable_lr(model, inputs, targets, loss, settings)
-        optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=settings.momentum)
-        for epoch in range(settings.epochs):
-            total = 0.0
-            for batch in torch.randperm(len(inputs), generator=shuffle).split(settings.batch_size):
-                optimizer.zero_grad()
-                values = loss.value(outputs_of(model, inputs[batch]), targets[batch])
-                values.mean().backward()
-                optimizer.step()
-                total += values.sum().item()
-            losses.append(total / len(inputs))
-            _check_finite(losses, lr)
-            progress("warm-up", epoch + 1, settings.epochs)
-        optimizer.zero_grad()
+        steps = descent(model, loss=loss, lr=lr, momentum=settings.momentum)
+        try:
+            for epoch in range(settings.epochs):
+                total, order = 0.0, torch.randperm(len(inputs), generator=shuffle)
+                for batch in order.split(settings.batch_size):
+                    total += steps.step(inputs[batch], targets[batch]).sum().item()
+                steps.epoch_ends()
+                losses.append(total / len(inputs))
+                _check_finite(losses, lr)
+                progress("warm-up", epoch + 1, settings.epochs)
+        finally:
+            steps.finish()
         model.eval()
         accuracy = _accuracy(model, inputs, targets, loss)
     return TrainingRecord(tuple(losses), accuracy, lr)

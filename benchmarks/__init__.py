@@ -1,0 +1,1 @@
+"""Measurements of speed and memory: ``python -m benchmarks``; kept out of the tests."""

@@ -1,0 +1,1 @@
+"""Raw arrays in, raw arrays out: what is worth compiling."""
