@@ -67,7 +67,7 @@ def similarity_matrix(
         prediction or loss.prediction,
         trajectory,
     )
-    choice = choice_of(strategy, model, trajectory)
+    choice = choice_of(strategy, question)
     changes = choice.strategy.changes(question, progress)
     values, reasons = averaged(changes, similarity, primary.ids)
     words = f"{choice.strategy.name} ({choice.why})"

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 import torch
-from torch import nn
 
 from localelastic.change.gradient import Gradient
 from localelastic.change.replay import Replay
-from localelastic.change.strategy import Strategy
+from localelastic.change.strategy import Question, Strategy
 from localelastic.change.two_layer import ClosedForm
-from localelastic.models import two_layer
-from localelastic.trajectory import Trajectory
+from localelastic.models import sharpness, two_layer
+from localelastic.update import Replica
 
 DEFAULT_LR = 0.01
+_SAMPLE = 20
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,13 @@ class Auto:
     frozen     no           any           ``Gradient``: the limit of small steps, not rounded
     frozen     yes          two dense     ``ClosedForm``: the finite step, exact
     frozen     yes          any other     ``Replay``: a real step for each example
-    sequential either       two dense     ``ClosedForm`` (``lr`` 0.01 if not given)
-    sequential either       any other     ``Replay`` (``lr`` 0.01 if not given)
+    sequential either       two dense     ``ClosedForm``
+    sequential either       any other     ``Replay``
     ========== ============ ============= =====================================================
 
-    "Two dense" is what :func:`localelastic.models.two_layer` accepts.
+    "Two dense" is what :func:`localelastic.models.two_layer` accepts. A sequential trajectory needs
+    a step size: without one it takes 0.01, or a quarter of what a step on a single example can be
+    at these weights before it overshoots, where that is less; the reason says which.
 
     Args:
         lr: step size, or ``None`` if any small step will do.
@@ -49,23 +52,41 @@ class Auto:
     lr: float | None = None
     dtype: torch.dtype | None = None
 
-    def choose(self, model: nn.Module, trajectory: Trajectory) -> Choice:
-        """The strategy for this model and trajectory."""
-        if self.lr is None and not trajectory.moves:
+    def choose(self, question: Question) -> Choice:
+        """The strategy for this question."""
+        moves, lr = question.trajectory.moves, self.lr
+        if lr is None and not moves:
             why = "frozen weights and no step size: the limit of small steps, without rounding"
             return Choice(Gradient(self.dtype), why)
-        lr = DEFAULT_LR if self.lr is None else self.lr
-        asked = f"real steps of lr={lr:g}" if trajectory.moves else f"a finite step of lr={lr:g}"
-        layers = two_layer(model)
+        if lr is None:
+            lr, why = _stable_lr(question)
+        else:
+            why = f"{'real steps' if moves else 'a finite step'} of lr={lr:g}"
+        layers = two_layer(question.model)
         if isinstance(layers, str):
-            return Choice(Replay(lr, self.dtype), f"{asked}, and {layers}: no closed form")
+            return Choice(Replay(lr, self.dtype), f"{why}, and {layers}: no closed form")
         return Choice(
-            ClosedForm(lr, self.dtype), f"{asked} on two dense layers: exact without taking them"
+            ClosedForm(lr, self.dtype), f"{why} on two dense layers: exact without taking them"
         )
 
 
-def choice_of(strategy: Strategy | Auto, model: nn.Module, trajectory: Trajectory) -> Choice:
+def _stable_lr(question: Question) -> tuple[float, str]:
+    """A step size for single examples, and in words where it comes from."""
+    task, loss = question.task, question.loss
+    replica = Replica(question.model)
+    some = torch.arange(0, len(task.inputs), max(1, len(task.inputs) // _SAMPLE))
+    inputs, targets = replica.place(task.inputs[some]), replica.place(task.targets[some])
+    steepest = max(
+        sharpness(replica.model, one, target, loss=loss)
+        for one, target in zip(inputs.split(1), targets.split(1), strict=True)
+    )
+    limit = 2 / steepest if steepest > 0 else inf
+    if limit / 4 >= DEFAULT_LR:
+        return DEFAULT_LR, f"real steps of lr={DEFAULT_LR:g}"
+    lr = float(f"{limit / 4:.2g}")
+    return lr, f"real steps of lr={lr:g}, a quarter of the stability limit of single steps"
+
+
+def choice_of(strategy: Strategy | Auto, question: Question) -> Choice:
     """What ``Auto`` chooses, or the strategy that was asked for."""
-    if isinstance(strategy, Auto):
-        return strategy.choose(model, trajectory)
-    return Choice(strategy, "as asked")
+    return strategy.choose(question) if isinstance(strategy, Auto) else Choice(strategy, "as asked")

@@ -12,6 +12,7 @@ from jaxtyping import Float, Shaped
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.manifold import spectral_embedding
+from threadpoolctl import threadpool_limits
 
 from localelastic.cluster.kernel_kmeans import check_distinct, check_similarity
 from localelastic.errors import DataError
@@ -135,7 +136,9 @@ def spectral(similarity: Square, *, n_clusters: int, seed: int = 0) -> Clusters:
 
 
 def _kmeans(points: Points, n_clusters: int, seed: int) -> Clusters:
-    model = KMeans(n_clusters, n_init=_STARTS, random_state=seed).fit(points)
+    # On several threads scikit-learn adds up in the order of arrival: not the same bits each time.
+    with threadpool_limits(1, user_api="openmp"):
+        model = KMeans(n_clusters, n_init=_STARTS, random_state=seed).fit(points)
     return Clusters(model.labels_.astype(np.intp), model.transform(points) ** 2)
 
 

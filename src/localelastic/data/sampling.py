@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -60,7 +61,7 @@ class RandomSampling(Sampling):
         return self.primary(members, count=count)
 
     def _draw(self, name: str, positions: Positions) -> Positions:
-        return np.random.default_rng([self.seed, *name.encode()]).permutation(positions)
+        return np.random.default_rng([self.seed, *os.fsencode(name)]).permutation(positions)
 
 
 @final
@@ -107,7 +108,7 @@ def _too_few(count: int, members: Members, *, most: int) -> str:
     sizes = ", ".join(f"{len(positions)} of {name}" for name, positions in members.items())
     return (
         f"expected {count} examples of {_list(members)}, got {sizes}; "
-        f"ask for {most} or fewer, or None for all there are"
+        f"ask for {most} or fewer, or leave the number out"
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 
 from torch import nn
 
+from localelastic.change import Question as Measurement
 from localelastic.change import choice_of
 from localelastic.cluster import (
     ElasticClusters,
@@ -22,7 +23,7 @@ from localelastic.errors import DataError, MeasurementError, SettingError
 from localelastic.experiments.environment import environment
 from localelastic.experiments.spec import ClusterSpec
 from localelastic.experiments.words import finding, notes, question, settings_in_words
-from localelastic.models import LOSSES, build_network, two_layer
+from localelastic.models import LOSSES, build_network, code, two_layer
 from localelastic.report.records import ClusterRecord, Score
 from localelastic.shapes import Labels, Progress, silent
 from localelastic.similarity import SIMILARITIES
@@ -78,7 +79,10 @@ def explain(prepared: Prepared) -> dict[str, str]:
     """In words, what a run would do and why; nothing is trained or measured."""
     spec, task = prepared.spec, prepared.task
     model = _network(spec, task)
-    choice = choice_of(spec.strategy_object(), model, spec.trajectory_object())
+    loss = LOSSES[spec.loss]
+    coded = code(task.primary, task.auxiliary, loss)
+    asked = Measurement(model, coded, loss, loss.prediction, spec.trajectory_object())
+    choice = choice_of(spec.strategy_object(), asked)
     warm_up, fused = spec.settings(), not isinstance(two_layer(model), str)
     weights = sum(p.numel() for p in model.parameters())
     return {

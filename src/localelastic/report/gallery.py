@@ -95,7 +95,7 @@ class _Pictures:
         if is_image(example.shape):
             source = data_uri(thumbnail_png(example, low=self.low, high=self.high))
         elif example.size <= 3:
-            numbers = ", ".join(number(value) for value in example.flat)
+            numbers = ", ".join(number(value) for value in example.ravel().tolist())
         else:
             curve = curve_points(example, low=self.low, high=self.high) * (100, 40)
             points = " ".join(f"{x:.1f},{y:.1f}" for x, y in curve)
