@@ -26,7 +26,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 RELU, SIGMOID, IDENTITY = 0, 1, 2
 """Activations."""
 
-UNITS = 512
+UNITS = 1024
 """Hidden units handled at a time: with the states of a few probes they fill the first cache."""
 
 
@@ -83,29 +83,31 @@ def relu_steps(
             for q in range(z.shape[0]):
                 state[q, r] = z[q, start + r]
         for t in range(0, steps, 2):
-            n = t + 1
-            pair = n < steps
+            n = min(t + 1, steps - 1)
             _own(chain[t, start : start + size], rate[t], now, u[0], at[0], da[0])
-            if pair:
+            if n > t:
                 _own(chain[n, start : start + size], rate[n], now, u[1], at[1], da[1])
+            else:  # an odd number of steps: the last has no second
+                u[1, :] = zero
+            first, second = recorded[t], recorded[n] and n > t
             for q in range(z.shape[0]):
-                if pair and recorded[t] and recorded[n]:
-                    one, two = _both(
-                        state[q], kappa[t, q], kappa[n, q], u[0], u[1], at[0], at[1], da[0], da[1]
-                    )
+                one, two = _pair(
+                    state[q],
+                    kappa[t, q],
+                    kappa[n, q],
+                    u[0],
+                    u[1],
+                    at[0],
+                    at[1],
+                    da[0],
+                    da[1],
+                    first,
+                    second,
+                )
+                if first:
                     shift[t, q] += one
+                if second:
                     shift[n, q] += two
-                elif pair and recorded[n]:
-                    shift[n, q] += _second(
-                        state[q], kappa[t, q], kappa[n, q], u[0], u[1], at[1], da[1]
-                    )
-                else:
-                    if recorded[t]:
-                        shift[t, q] += _one(state[q], kappa[t, q], u[0], at[0], da[0])
-                    else:
-                        _none(state[q], kappa[t, q], u[0])
-                    if pair:
-                        _none(state[q], kappa[n, q], u[1])
         for r in range(size):
             a[start + r] = now[r]
             for q in range(z.shape[0]):
@@ -114,40 +116,22 @@ def relu_steps(
 
 @_compiled
 def _own(own: ndarray, rate: float, now: ndarray, u: ndarray, at: ndarray, da: ndarray) -> None:
-    """What a step at its own example's pre-activations does: ``u``, the weights, their move."""
+    """What a step at its own example's pre-activations does: ``u``, the weights, their move.
+
+    Two loops, because one that stores to four arrays is not turned into vector code.
+    """
     zero = now.dtype.type(0)
     for r in range(own.shape[0]):
-        h = own[r] if own[r] > zero else zero
         at[r] = now[r]
         u[r] = now[r] if own[r] > zero else zero
-        da[r] = rate * h
-        now[r] += da[r]
+    for r in range(own.shape[0]):
+        move = rate * (own[r] if own[r] > zero else zero)
+        da[r] = move
+        now[r] += move
 
 
 @_compiled
-def _one(z: ndarray, k: float, u: ndarray, a: ndarray, da: ndarray) -> Any:
-    """One step: ``z`` moves by ``d = k u``; ``sum a (s(z + d) - s(z)) + da s(z + d)`` comes back.
-
-    The difference of two ReLUs is ``d`` clamped between ``-s(z)`` and ``s(z + d)``, not one large
-    number less another: a small step keeps all of its digits.
-    """
-    zero = z.dtype.type(0)
-    total = zero
-    for r in range(z.shape[0]):
-        d = k * u[r]
-        old = z[r]
-        new = old + d
-        low = -old if -old < zero else zero
-        high = new if new > zero else zero
-        gain = d if d > low else low
-        gain = gain if gain < high else high
-        total += a[r] * gain + da[r] * high
-        z[r] = new
-    return total
-
-
-@_compiled
-def _both(
+def _pair(
     z: ndarray,
     k: float,
     m: float,
@@ -157,53 +141,40 @@ def _both(
     b: ndarray,
     da: ndarray,
     db: ndarray,
+    first: bool,
+    second: bool,
 ) -> Any:
-    """Two steps, so that the state is loaded and stored once."""
+    """Two steps at one probe, ``z`` moving by ``d = k u`` and then by ``d = m v``.
+
+    Returns ``sum a (s(z + d) - s(z)) + da s(z + d)`` for those of the two that are recorded. The
+    difference of two ReLUs is ``d`` clamped between ``-s(z)`` and ``s(z + d)``, not one large number
+    less another: a small step keeps all of its digits. Two steps at a time, so that the state is
+    loaded and stored once; ``first`` and ``second`` do not change in the loop, of which the
+    compiler makes one version for each case.
+    """
     zero = z.dtype.type(0)
     one, two = zero, zero
     for r in range(z.shape[0]):
         d = k * u[r]
         old = z[r]
         new = old + d
-        low = -old if -old < zero else zero
-        high = new if new > zero else zero
-        gain = d if d > low else low
-        gain = gain if gain < high else high
-        one += a[r] * gain + da[r] * high
-        d = m * v[r]
-        new = new + d
-        low = -high
-        high = new if new > zero else zero
-        gain = d if d > low else low
-        gain = gain if gain < high else high
-        two += b[r] * gain + db[r] * high
-        z[r] = new
-    return one, two
-
-
-@_compiled
-def _second(z: ndarray, k: float, m: float, u: ndarray, v: ndarray, b: ndarray, db: ndarray) -> Any:
-    """Two steps, of which only the second is recorded."""
-    zero = z.dtype.type(0)
-    total = zero
-    for r in range(z.shape[0]):
-        old = z[r] + k * u[r]
+        if first:
+            low = -old if -old < zero else zero
+            high = new if new > zero else zero
+            gain = d if d > low else low
+            gain = gain if gain < high else high
+            one += a[r] * gain + da[r] * high
+        old = new
         d = m * v[r]
         new = old + d
-        low = -old if -old < zero else zero
-        high = new if new > zero else zero
-        gain = d if d > low else low
-        gain = gain if gain < high else high
-        total += b[r] * gain + db[r] * high
+        if second:
+            low = -old if -old < zero else zero
+            high = new if new > zero else zero
+            gain = d if d > low else low
+            gain = gain if gain < high else high
+            two += b[r] * gain + db[r] * high
         z[r] = new
-    return total
-
-
-@_compiled
-def _none(z: ndarray, k: float, u: ndarray) -> None:
-    """One step that is not recorded."""
-    for r in range(z.shape[0]):
-        z[r] += k * u[r]
+    return one, two
 
 
 @_compiled
