@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import torch
 from torch import nn
 
 from localelastic.change import Auto, Question, Strategy, choice_of
@@ -14,6 +17,7 @@ from localelastic.similarity import Kernelized, Similarity
 from localelastic.trajectory import Frozen, Trajectory
 
 
+@torch.inference_mode(mode=False)
 def similarity_matrix(
     model: nn.Module,
     primary: Examples,
@@ -55,6 +59,15 @@ def similarity_matrix(
         >>> similarity_matrix(nn.Linear(1, 1), points).values.tolist()
         [[2.0, 3.0], [3.0, 5.0]]
     """
+    _check_kinds(
+        primary=(primary, Examples),
+        auxiliary=(auxiliary, Examples | None),
+        loss=(loss, Loss),
+        prediction=(prediction, Prediction | None),
+        similarity=(similarity, Similarity),
+        trajectory=(trajectory, Trajectory),
+        strategy=(strategy, Strategy | Auto),
+    )
     if trajectory.moves and auxiliary is None:
         raise SettingError(
             "a sequential trajectory steps on auxiliary examples too, got none; "
@@ -72,3 +85,13 @@ def similarity_matrix(
     values, reasons = averaged(changes, similarity, primary.ids)
     words = f"{choice.strategy.name} ({choice.why})"
     return without_excluded(values, reasons, primary.ids, similarity, words, choice.strategy.exact)
+
+
+def _check_kinds(**arguments: tuple[object, Any]) -> None:
+    """Refuse arguments of another kind, such as a name or a class where an object is due."""
+    for name, (value, kind) in arguments.items():
+        if not isinstance(value, kind):
+            wanted = getattr(kind, "__name__", str(kind))
+            hint = "; wrap tensors as Examples.of(...)" if "Examples" in wanted else ""
+            got = " ".join(repr(value).split())[:80]
+            raise SettingError(f"expected {name} to be of {wanted}, got {got}{hint}")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
 
-from localelastic.errors import ModelError
-from localelastic.models import Loss, outputs_of
+from localelastic.errors import ModelError, SettingError
+from localelastic.models import Loss, check_differentiable, outputs_of
 from localelastic.shapes import Inputs, PerExample
+
+_RANDOM = threading.RLock()
 
 
 class Replica:
@@ -35,6 +38,10 @@ class Replica:
     def __init__(
         self, model: nn.Module, *, dtype: torch.dtype | None = None, batch_size: int = 500
     ) -> None:
+        if not isinstance(model, nn.Module):
+            raise ModelError(f"expected a torch.nn.Module, got {type(model).__name__}")
+        if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
+            raise SettingError(f"expected a floating-point torch.dtype or None, got {dtype!r}")
         try:
             self.model = copy.deepcopy(model)
         except Exception as error:
@@ -67,7 +74,7 @@ class Replica:
         with torch.no_grad():
             blocks = []
             for block in inputs.split(self._batch_size):
-                with self._repeatable():
+                with repeatable(self.model):
                     blocks.append(outputs_of(self.model, block))
             return torch.cat(blocks)
 
@@ -75,8 +82,10 @@ class Replica:
         """``w+ = w - lr dL/dw`` (eq. 1) at one example, by ``torch.optim.SGD``."""
         optimizer = torch.optim.SGD(self.parameters, lr=lr)
         optimizer.zero_grad()
-        with torch.enable_grad(), self._repeatable():
-            loss.value(outputs_of(self.model, example), target).sum().backward()
+        with torch.enable_grad(), repeatable(self.model):
+            outputs = outputs_of(self.model, example)
+            check_differentiable(outputs)
+            loss.value(outputs, target).sum().backward()
         optimizer.step()
         optimizer.zero_grad()
 
@@ -86,13 +95,18 @@ class Replica:
             for parameter, start in zip(self.parameters, self._start, strict=True):
                 parameter.copy_(start)
 
-    @contextmanager
-    def _repeatable(self) -> Iterator[None]:
-        """The same random numbers each time, and buffers put back afterwards."""
-        buffers = [buffer.clone() for buffer in self.model.buffers()]
-        with torch.random.fork_rng():
-            torch.manual_seed(0)
-            yield
-        with torch.no_grad():
-            for buffer, before in zip(self.model.buffers(), buffers, strict=True):
+
+@contextmanager
+def repeatable(model: nn.Module) -> Iterator[None]:
+    """The same random numbers each time, and buffers put back afterwards.
+
+    The global random state is restored; one thread at a time, since it is shared by all.
+    """
+    buffers = [buffer.clone() for buffer in model.buffers()]
+    with _RANDOM, torch.random.fork_rng():
+        torch.manual_seed(0)
+        yield
+    with torch.no_grad():
+        for buffer, before in zip(model.buffers(), buffers, strict=True):
+            if not torch.equal(buffer, before):  # untouched, it may still serve a backward pass
                 buffer.copy_(before)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from localelastic.change import factors, gradient_gram, gram, layers
-from localelastic.errors import SettingError
-from worlds import awkward_networks, fingerprint, paper_networks, points
+from localelastic.errors import ModelError, SettingError
+from worlds import Words, awkward_networks, fingerprint, paper_networks, points
 
 NETWORKS = paper_networks() | awkward_networks()
 
@@ -18,7 +20,11 @@ def jacobian(model, inputs):
     rows = []
     for one in inputs.split(1):
         grads = torch.autograd.grad(model(one).sum(), parameters, allow_unused=True)
-        rows.append(torch.cat([g.flatten() for g in grads if g is not None]))
+        dense = [
+            torch.zeros_like(p) if g is None else g.to_dense()
+            for p, g in zip(parameters, grads, strict=True)
+        ]
+        rows.append(torch.cat([g.flatten() for g in dense]))
     return torch.stack(rows)
 
 
@@ -94,3 +100,93 @@ def test_too_little_memory_is_said():
     model, shape = NETWORKS["TwoLayer-relu"]
     with pytest.raises(SettingError, match=r"two examples, .* bytes, got 10"):
         gradient_gram(model, points(5, shape), memory=10)
+
+
+class SometimesDeeper(nn.Module):
+    """A layer that runs again on the examples that ask for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter, self.again, self.readout = nn.Linear(6, 4), nn.Linear(4, 4), nn.Linear(4, 1)
+
+    def forward(self, inputs):
+        hidden = torch.tanh(self.again(self.enter(inputs)))
+        deep = inputs[:, 0] > 0.9
+        if deep.any():
+            hidden = hidden.index_put((deep,), torch.tanh(self.again(hidden[deep])))
+        return self.readout(hidden)
+
+
+class Sorted(nn.Module):
+    """A layer that reads the batch in another order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.readout = nn.Linear(6, 4), nn.Linear(4, 1)
+
+    def forward(self, inputs):
+        order = inputs[:, 0].argsort()
+        return self.readout(torch.tanh(self.layer(inputs[order])[order.argsort()]))
+
+
+class InPlace(nn.Module):
+    """Changes what it is given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(6, 1)
+
+    def forward(self, inputs):
+        return self.layer(inputs.mul_(0.9))
+
+
+class Attends(nn.Module):
+    """Recomputes a layer in the backward pass."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.readout = nn.Linear(6, 4), nn.Linear(4, 1)
+
+    def forward(self, inputs):
+        hidden = checkpoint(lambda x: torch.tanh(self.layer(x)), inputs, use_reentrant=False)
+        return self.readout(hidden)
+
+
+def sparse_words():
+    model = Words()
+    model.table.sparse = True
+    return model
+
+
+@pytest.mark.parametrize("make", [SometimesDeeper, Sorted, InPlace, Attends, sparse_words])
+@pytest.mark.parametrize("first", [False, True])
+def test_what_the_first_examples_do_not_show(make, first):
+    """The first three are in order and ask for nothing special; later ones do."""
+    torch.manual_seed(3)
+    model = make().double()
+    inputs = points(12, (6,))
+    inputs[:3, 0] = torch.tensor([-3.0, -2.0, -1.0])
+    inputs[5:, 0] = torch.linspace(2, -0.5, 7) if first else torch.linspace(0.5, 2, 7).flip(0)
+    kept = inputs.clone()
+    rows = jacobian(model, inputs.clone()) if make is not InPlace else None
+    found = gradient_gram(model, inputs)
+    if rows is None:
+        scaled = 0.9 * inputs
+        expected = scaled @ scaled.T + 1
+    else:
+        expected = rows @ rows.T
+    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
+    assert torch.equal(inputs, kept)
+
+
+def test_detached_outputs_are_refused():
+    class Detached(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(6, 1).double()
+
+        def forward(self, inputs):
+            return self.layer(inputs).detach()
+
+    with pytest.raises(ModelError, match="depend on a trainable parameter"):
+        gradient_gram(Detached(), points(5, (6,)))

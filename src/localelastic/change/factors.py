@@ -42,6 +42,10 @@ class Factor(ABC):
         """The gradients themselves, laid out as the parameter; only for a few examples."""
 
     @abstractmethod
+    def weighted(self, weights: Float[Tensor, "n"]) -> Tensor:
+        """The sum of the gradients, each times the weight of its example, flattened."""
+
+    @abstractmethod
     def cross(self: F, other: F) -> Products:
         """Inner products with every gradient of ``other``, in float64."""
 
@@ -75,6 +79,11 @@ class OuterProducts(Factor):
     def rows(self) -> Float[Tensor, "n w"]:
         """The gradients themselves, laid out as the weight; only for a few examples."""
         return (self.slope.mT @ self.read).flatten(1)
+
+    def weighted(self, weights: Float[Tensor, "n"]) -> Tensor:
+        """One product over examples and positions."""
+        slope = (self.slope * weights[:, None, None]).flatten(0, 1)
+        return (slope.T @ self.read.flatten(0, 1)).flatten()
 
     def cross(self, other: OuterProducts) -> Products:
         """Inner products with every gradient of ``other``, in float64.
@@ -154,6 +163,13 @@ class Lookups(Factor):
         table.scatter_add_(1, where[:, :, None].expand_as(self.slope), self.slope)
         return table[:, : self.table].flatten(1)
 
+    def weighted(self, weights: Float[Tensor, "n"]) -> Tensor:
+        """Added up in one table."""
+        slope = (self.slope * weights[:, None, None]).flatten(0, 1)
+        table = slope.new_zeros(self.table + 1, slope.shape[1])
+        where = torch.where(self.tokens < 0, self.table, self.tokens).flatten()
+        return table.index_add_(0, where, slope)[: self.table].flatten()
+
     def cross(self, other: Lookups) -> Products:
         """``sum_{p,q} [same token] d_p d'_q``, in float64."""
         n, p, _ = self.slope.shape
@@ -197,6 +213,10 @@ class Vectors(Factor):
     def rows(self) -> Float[Tensor, "n w"]:
         """The gradients."""
         return self.gradients
+
+    def weighted(self, weights: Float[Tensor, "n"]) -> Tensor:
+        """One product."""
+        return weights @ self.gradients
 
     def cross(self, other: Vectors) -> Products:
         """``G G'^T``, in float64."""

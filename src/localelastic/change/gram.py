@@ -2,9 +2,11 @@
 
 What a layer reads and the gradient at what it returns are enough to know the gradient of its
 parameters at every example (:mod:`localelastic.change.layers`), in forms whose inner products are
-cheap (:mod:`localelastic.change.factors`). No rule is trusted: its gradients are first compared, on
-a few examples, with autograd one example at a time. A parameter that does not agree, or that no
-rule explains, takes the plain way: its gradient at each example, in blocks of examples.
+cheap (:mod:`localelastic.change.factors`). No rule is trusted. Its gradients are compared with
+autograd one example at a time on a few examples, and in every batch with autograd's gradient of a
+random combination of the outputs, which also tells whether each gradient is that of its own
+example. A parameter that does not agree, or that no rule explains, takes the plain way: its
+gradient at each example, in blocks of examples.
 """
 
 from __future__ import annotations
@@ -19,8 +21,9 @@ from torch import Tensor, nn
 from localelastic.change.factors import Factor, joined, product, stacked
 from localelastic.change.layers import Tape
 from localelastic.errors import SettingError
-from localelastic.models import outputs_of
+from localelastic.models import check_differentiable, outputs_of
 from localelastic.shapes import Inputs, Progress, silent
+from localelastic.update import repeatable
 
 _PROBE = 3
 _BATCH = 250
@@ -50,13 +53,26 @@ def gradient_gram(
     budget = min(_MEMORY, psutil.virtual_memory().available // 4) if memory is None else memory
     known, each = _agreeing(model, parameters, inputs[:_PROBE])
     total = inputs.new_zeros(len(inputs), len(inputs), dtype=torch.float64)
-    if known:
-        _add_known(total, model, known, inputs, _fitting(budget, 2 * each, "factors"), progress)
+    while known:
+        size = _fitting(budget, 2 * each, "factors")
+        try:
+            total = _known_gram(model, known, inputs, size, progress)
+            break
+        except _Disagreement as found:
+            known = [p for p in known if p not in found.parameters]
     rest = [p for p in parameters if p not in set(known)]
     if rest:
         width = sum(p.numel() * p.element_size() for p in rest)
         _add_plain(total, model, rest, inputs, _fitting(budget, width, "gradients"), progress)
     return total
+
+
+class _Disagreement(Exception):  # noqa: N818  # caught above, never raised to a caller
+    """Parameters whose factors are not their gradients in some batch."""
+
+    def __init__(self, parameters: set[nn.Parameter]) -> None:
+        super().__init__()
+        self.parameters = parameters
 
 
 def _fitting(budget: int, each: int, what: str) -> int:
@@ -70,15 +86,15 @@ def _fitting(budget: int, each: int, what: str) -> int:
     return int(size)
 
 
-def _add_known(
-    total: Float[Tensor, "n n"],
+def _known_gram(
     model: nn.Module,
     known: list[nn.Parameter],
     inputs: Inputs,
     size: int,
     progress: Progress,
-) -> None:
-    """Adds the parameters that rules explain, block by block of examples."""
+) -> Float[Tensor, "n n"]:
+    """Of the parameters that rules explain, block by block of examples."""
+    total = inputs.new_zeros(len(inputs), len(inputs), dtype=torch.float64)
     blocks = torch.arange(len(inputs)).split(size)
     done, pairs = 0, len(blocks) * (len(blocks) + 1) // 2 * len(known)
     for number, rows in enumerate(blocks):
@@ -91,6 +107,7 @@ def _add_known(
                 done += 1
                 progress("gradients", done, pairs)
             _place(total, rows, columns, block)
+    return total
 
 
 def _add_plain(
@@ -127,17 +144,16 @@ def _agreeing(
     model: nn.Module, parameters: list[nn.Parameter], few: Inputs
 ) -> tuple[list[nn.Parameter], int]:
     """Parameters whose factors equal autograd, and what the factors of one example weigh."""
-    factors = _factors(model, few, parameters)
     plain = _plain_gradients(model, parameters, few)
-    tolerance = 1e-6 if few.dtype == torch.float64 else 1e-3
-
-    def agrees(parameter: nn.Parameter, expected: Tensor) -> bool:
-        if parameter not in factors:
-            return False
-        gap = (factors[parameter].rows() - expected).norm()
-        return bool(gap <= tolerance * expected.norm())
-
-    known = [p for p, rows in zip(parameters, plain, strict=True) if agrees(p, rows)]
+    try:
+        factors, _ = _read_off(model, few, parameters)
+    except RuntimeError:  # such as a layer that runs again in the backward pass
+        return [], 0
+    known = [
+        p
+        for p, expected in zip(parameters, plain, strict=True)
+        if p in factors and _close(factors[p].rows(), expected)
+    ]
     return known, sum(factors[p].bytes for p in known) // len(few)
 
 
@@ -150,12 +166,42 @@ def _factors(model: nn.Module, inputs: Inputs, wanted: list[nn.Parameter]) -> Fa
 
 
 def _batch_factors(model: nn.Module, inputs: Inputs, wanted: list[nn.Parameter]) -> Factors:
-    with Tape(model) as tape, torch.enable_grad():
-        outputs = outputs_of(model, inputs)
-    watched = [use.output for use in tape.uses]
-    if not watched:
-        return {}
-    slopes = torch.autograd.grad(outputs.sum(), watched, allow_unused=True)
+    """Factors of one batch, each compared with autograd in a random combination of outputs."""
+    factors, outputs = _read_off(model, inputs, wanted)
+    weights = torch.randn(
+        len(inputs), generator=torch.Generator().manual_seed(len(inputs)), dtype=inputs.dtype
+    ).to(inputs.device)
+    with repeatable(model):
+        expected = torch.autograd.grad(weights @ outputs, wanted, allow_unused=True)
+    wrong = {
+        p
+        for p, grad in zip(wanted, expected, strict=True)
+        if p not in factors
+        or grad is None
+        or not _close(factors[p].weighted(weights), grad.to_dense().flatten())
+    }
+    if wrong:
+        raise _Disagreement(wrong)
+    return factors
+
+
+def _close(found: Tensor, expected: Tensor) -> bool:
+    tolerance = 1e-6 if found.dtype == torch.float64 else 1e-3
+    return bool((found - expected).norm() <= tolerance * expected.norm())
+
+
+def _read_off(
+    model: nn.Module, inputs: Inputs, wanted: list[nn.Parameter]
+) -> tuple[Factors, Tensor]:
+    """What the rules say of one batch, and its outputs with their graph."""
+    with torch.enable_grad(), repeatable(model):
+        with Tape(model) as tape:
+            outputs = outputs_of(model, inputs)
+        check_differentiable(outputs)
+        watched = [use.output for use in tape.uses]
+        if not watched:
+            return {}, outputs
+        slopes = torch.autograd.grad(outputs.sum(), watched, allow_unused=True, retain_graph=True)
     uses: dict[nn.Parameter, list[Factor]] = defaultdict(list)
     unclear: set[nn.Parameter] = set()
     for use, slope in zip(tape.uses, slopes, strict=True):
@@ -169,7 +215,7 @@ def _batch_factors(model: nn.Module, inputs: Inputs, wanted: list[nn.Parameter])
             if name in own:
                 uses[own[name]].append(factor)
     found = {p: joined(uses[p]) for p in wanted if p in uses and p not in unclear}
-    return {p: factor for p, factor in found.items() if factor is not None}
+    return {p: factor for p, factor in found.items() if factor is not None}, outputs
 
 
 def _plain_gradients(
@@ -178,9 +224,12 @@ def _plain_gradients(
     """Each parameter's gradient at each example, by autograd one example at a time."""
     rows: list[list[Tensor]] = [[] for _ in parameters]
     for one in inputs.split(1):
-        with torch.enable_grad():
-            output = outputs_of(model, one).sum()
-        grads = torch.autograd.grad(output, parameters, allow_unused=True)
+        with torch.enable_grad(), repeatable(model):
+            output = outputs_of(model, one)
+            check_differentiable(output)
+            grads = torch.autograd.grad(output.sum(), parameters, allow_unused=True)
         for row, grad, parameter in zip(rows, grads, parameters, strict=True):
-            row.append((torch.zeros_like(parameter) if grad is None else grad).flatten())
+            # A sparse embedding has sparse gradients.
+            dense = torch.zeros_like(parameter) if grad is None else grad.to_dense()
+            row.append(dense.flatten())
     return [torch.stack(row) for row in rows]

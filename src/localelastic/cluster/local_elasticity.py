@@ -84,6 +84,7 @@ def cluster_by_elasticity(
     training = warm_up(
         model, primary, auxiliary, loss=loss, settings=settings, seed=seed, progress=progress
     )
+    model.eval()  # freshly built ones are in train mode, where dropout would be measured too
     matrix = similarity_matrix(
         model,
         primary,

@@ -53,6 +53,9 @@ class Examples:
             column = getattr(self, name)
             if column is not None and len(column) != n:
                 raise DataError(f"expected {n} {name}, one per input, got {len(column)}")
+        if self.targets is not None and self.targets.ndim != 1:
+            shape = tuple(self.targets.shape)
+            raise DataError(f"expected one target per input, shape ({n},), got shape {shape}")
         if len(set(self.ids)) != n:
             twice, _ = Counter(self.ids).most_common(1)[0]
             raise DataError(f"expected unique ids, got {twice!r} more than once")

@@ -13,7 +13,7 @@ from localelastic.models.networks import (
     default_network,
     takes_images,
 )
-from localelastic.models.output import outputs_of
+from localelastic.models.output import check_differentiable, outputs_of
 from localelastic.models.prediction import Prediction, Probability, Scalar
 from localelastic.models.stability import sharpness
 from localelastic.models.structure import Layers, two_layer
@@ -43,6 +43,7 @@ __all__ = [
     "TwoLayer",
     "WarmUp",
     "build_network",
+    "check_differentiable",
     "code",
     "default_network",
     "outputs_of",

@@ -36,7 +36,8 @@ def code(primary: Examples, auxiliary: Examples | None, loss: Loss) -> Coded:
                 f"got {primary.shape} and {auxiliary.shape}"
             )
     targets = torch.cat([_targets(side, target, loss) for side, target in sides])
-    return Coded(torch.cat([side.inputs for side, _ in sides]), targets, len(primary))
+    inputs = torch.cat([side.inputs for side, _ in sides])
+    return Coded(inputs.detach(), targets.detach(), len(primary))
 
 
 def _targets(examples: Examples, target: float, loss: Loss) -> PerExample:

@@ -14,7 +14,7 @@ def outputs_of(model: nn.Module, inputs: Inputs) -> PerExample:
     Raises:
         ModelError: anything else came back.
     """
-    outputs = model(inputs)
+    outputs = model(inputs.clone())  # a model may change its input in place
     n = len(inputs)
     if not isinstance(outputs, Tensor):
         raise ModelError(
@@ -27,3 +27,16 @@ def outputs_of(model: nn.Module, inputs: Inputs) -> PerExample:
             f"got shape {tuple(outputs.shape)}; wrap the model so that it returns one output"
         )
     return outputs.reshape(n)
+
+
+def check_differentiable(outputs: PerExample) -> None:
+    """Refuse outputs that no gradient step can move.
+
+    Raises:
+        ModelError: they do not depend on any trainable parameter.
+    """
+    if not outputs.requires_grad:
+        raise ModelError(
+            "expected outputs that depend on a trainable parameter, got detached ones; "
+            "remove detach() or no_grad() from the model's forward, or unfreeze a parameter"
+        )

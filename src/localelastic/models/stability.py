@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from localelastic.models.losses import Loss
 from localelastic.models.output import outputs_of
@@ -34,7 +35,8 @@ def sharpness(model: nn.Module, inputs: Inputs, targets: PerExample, *, loss: Lo
         5.0
     """
     parameters = [p for p in model.parameters() if p.requires_grad]
-    with torch.enable_grad():
+    # Attention's fused kernels have no second derivative.
+    with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):
         outputs = outputs_of(model, inputs)
         leaf = outputs.detach().requires_grad_()
         slopes = torch.autograd.grad(loss.value(leaf, targets).sum(), leaf, create_graph=True)[0]

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from localelastic.data.examples import Examples
-from localelastic.errors import MeasurementError, SettingError
+from localelastic.errors import DataError, MeasurementError, ModelError, SettingError
 from localelastic.models.coding import code
 from localelastic.models.descent import descent
 from localelastic.models.losses import Loss
@@ -66,7 +66,7 @@ class TrainingRecord:
     Args:
         losses: mean loss of each epoch, taken while it ran.
         accuracy: share of training examples whose output lies on the right side afterwards.
-        lr: the step size taken.
+        lr: the step size taken; zero without epochs.
     """
 
     losses: tuple[float, ...]
@@ -91,6 +91,8 @@ def published_warm_up(network: str, loss: str) -> WarmUp:
     return WarmUp(epochs, lr * halved, 0.0, 50 if two_layer else 500)
 
 
+@torch.inference_mode(mode=False)
+@torch.enable_grad()
 def warm_up(
     model: nn.Module,
     primary: Examples,
@@ -115,16 +117,30 @@ def warm_up(
         progress: called after each epoch.
 
     Raises:
+        ModelError: nothing to train, or more than one output per example.
         MeasurementError: the loss is no longer finite; the weights are left as they then are.
     """
-    device = next(model.parameters()).device
+    trainable = next((p for p in model.parameters() if p.requires_grad), None)
+    if trainable is None:
+        raise ModelError(
+            "expected at least one trainable parameter, got a model whose parameters are all "
+            "frozen; set requires_grad on those to be trained"
+        )
     task = code(primary, auxiliary, loss)
-    inputs, targets = task.inputs.to(device), task.targets.to(device)
+    inputs, targets = task.inputs.to(trainable), task.targets.to(trainable)
+    missing = int((~torch.isfinite(targets)).sum())
+    if missing:
+        raise DataError(
+            f"warm-up expects finite targets, got NaN or infinity in {missing} of {len(targets)}; "
+            "leave these examples out"
+        )
     shuffle = torch.Generator().manual_seed(seed)
     losses: list[float] = []
     with _modes_kept(model), torch.random.fork_rng():
         torch.manual_seed(seed)
         model.train()
+        if settings.epochs == 0:
+            return TrainingRecord((), _accuracy(model, inputs, targets, loss), 0.0)
         lr = settings.lr or _stable_lr(model, inputs, targets, loss, settings)
         steps = descent(model, loss=loss, lr=lr, momentum=settings.momentum)
         try:
@@ -138,7 +154,6 @@ def warm_up(
                 progress("warm-up", epoch + 1, settings.epochs)
         finally:
             steps.finish()
-        model.eval()
         accuracy = _accuracy(model, inputs, targets, loss)
     return TrainingRecord(tuple(losses), accuracy, lr)
 
@@ -172,7 +187,8 @@ def _check_finite(losses: list[float], lr: float) -> None:
 
 
 def _accuracy(model: nn.Module, inputs: torch.Tensor, targets: torch.Tensor, loss: Loss) -> float:
-    """Share of examples whose prediction lies on its target's side of the middle."""
+    """Share of examples whose prediction, in eval mode, lies on its target's side."""
+    model.eval()
     middle = (loss.primary_target + loss.auxiliary_target) / 2
     with torch.no_grad():
         outputs = torch.cat([outputs_of(model, block) for block in inputs.split(500)])

@@ -147,10 +147,10 @@ def _pair(
     """Two steps at one probe, ``z`` moving by ``d = k u`` and then by ``d = m v``.
 
     Returns ``sum a (s(z + d) - s(z)) + da s(z + d)`` for those of the two that are recorded. The
-    difference of two ReLUs is ``d`` clamped between ``-s(z)`` and ``s(z + d)``, not one large number
-    less another: a small step keeps all of its digits. Two steps at a time, so that the state is
-    loaded and stored once; ``first`` and ``second`` do not change in the loop, of which the
-    compiler makes one version for each case.
+    difference of two ReLUs is ``d`` clamped between ``-s(z)`` and ``s(z + d)``, not one large
+    number less another: a small step keeps all of its digits. Two steps at a time, so that the
+    state is loaded and stored once; ``first`` and ``second`` do not change in the loop, and the
+    compiler makes a version of it for each case.
     """
     zero = z.dtype.type(0)
     one, two = zero, zero
