@@ -38,7 +38,7 @@ def write_page(record: dict) -> None:
 
 
 def _worded(key: str, value: float) -> str:
-    if "ratio" in key:
+    if key.startswith("ratio"):
         return f"{value:.1f} x"
     if "fraction" in key:
         return f"{value:.0%}"
