@@ -25,6 +25,7 @@ class SimilarityMatrix:
         similarity: what the values are.
         strategy: how the changes were computed, and why so.
         exact: whether they are those of the finite step, or first order in ``lr``.
+        lr: the size of the step, where one was taken.
     """
 
     values: Square
@@ -34,6 +35,7 @@ class SimilarityMatrix:
     similarity: Similarity
     strategy: str
     exact: bool
+    lr: float | None = None
 
     @property
     def symmetric(self) -> Square:
@@ -85,6 +87,7 @@ def without_excluded(
     similarity: Similarity,
     strategy: str,
     exact: bool,
+    lr: float | None = None,
 ) -> SimilarityMatrix:
     """The matrix over the examples with a meaning."""
     kept = tuple(i for i, reason in enumerate(reasons) if reason is None)
@@ -97,4 +100,5 @@ def without_excluded(
         similarity,
         strategy,
         exact,
+        lr,
     )

@@ -84,7 +84,8 @@ def similarity_matrix(
     changes = choice.strategy.changes(question, progress)
     values, reasons = averaged(changes, similarity, primary.ids)
     words = f"{choice.strategy.name} ({choice.why})"
-    return without_excluded(values, reasons, primary.ids, similarity, words, choice.strategy.exact)
+    used = choice.strategy
+    return without_excluded(values, reasons, primary.ids, similarity, words, used.exact, used.lr)
 
 
 def _check_kinds(**arguments: tuple[object, Any]) -> None:

@@ -103,10 +103,12 @@ def repeatable(model: nn.Module) -> Iterator[None]:
     The global random state is restored; one thread at a time, since it is shared by all.
     """
     buffers = [buffer.clone() for buffer in model.buffers()]
-    with _RANDOM, torch.random.fork_rng():
-        torch.manual_seed(0)
-        yield
-    with torch.no_grad():
-        for buffer, before in zip(model.buffers(), buffers, strict=True):
-            if not torch.equal(buffer, before):  # untouched, it may still serve a backward pass
-                buffer.copy_(before)
+    try:
+        with _RANDOM, torch.random.fork_rng():
+            torch.manual_seed(0)
+            yield
+    finally:
+        with torch.no_grad():
+            for buffer, before in zip(model.buffers(), buffers, strict=True):
+                if not torch.equal(buffer, before):  # untouched, it may serve a backward pass
+                    buffer.copy_(before)

@@ -63,4 +63,5 @@ def test_default_step_of_a_moving_trajectory_is_stable():
         side.inputs.mul_(30)
     matrix = similarity_matrix(model.double(), primary, auxiliary, trajectory=Sequential())
     assert not matrix.excluded
+    assert matrix.lr == pytest.approx(choice.strategy.lr)
     assert np.abs(matrix.values).max() < 1e6

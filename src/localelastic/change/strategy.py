@@ -43,6 +43,8 @@ class Strategy(ABC):
 
     name: ClassVar[str]
     exact: ClassVar[bool]
+    lr: float | None = None
+    """The size of the step, where one is taken."""
 
     @abstractmethod
     def changes(self, question: Question, progress: Progress) -> Iterator[PredictionChange]:

@@ -7,7 +7,6 @@ from importlib.metadata import version
 
 import numpy as np
 
-from localelastic.change.auto import DEFAULT_LR
 from localelastic.cluster import ElasticClusters, clustering_accuracy
 from localelastic.data import Task
 from localelastic.data.examples import natural_order
@@ -79,9 +78,9 @@ def settings_in_words(spec: ClusterSpec, task: Task, found: ElasticClusters) -> 
         "trajectory": spec.trajectory + (f", {spec.passes} passes" if spec.passes > 1 else ""),
         "change": found.similarity.strategy,
         "measured step": (
-            f"a real step of lr {DEFAULT_LR if spec.lr is None else spec.lr:g}"
-            if found.similarity.exact
-            else "the limit of small steps (first order in lr)"
+            "the limit of small steps (first order in lr)"
+            if found.similarity.lr is None
+            else f"a real step of lr {found.similarity.lr:g}"
         ),
         "precision": spec.precision,
         "clustering": (
