@@ -14,6 +14,7 @@ Products = Float[Tensor, "n m"]
 
 _SLICE_BYTES = 128 * 2**20
 _ROWS = 256
+_DIRECTIONS = 4
 
 
 F = TypeVar("F", bound="Factor")
@@ -42,8 +43,8 @@ class Factor(ABC):
         """The gradients themselves, laid out as the parameter; only for a few examples."""
 
     @abstractmethod
-    def weighted(self, weights: Float[Tensor, "n"]) -> Tensor:
-        """The sum of the gradients, each times the weight of its example, flattened."""
+    def agrees(self, weights: Float[Tensor, "n"], gradient: Tensor) -> bool:
+        """Whether ``gradient`` is the sum of these gradients, each times its example's weight."""
 
     @abstractmethod
     def cross(self: F, other: F) -> Products:
@@ -69,7 +70,7 @@ class OuterProducts(Factor):
     @classmethod
     def stacked(cls, batches: Sequence[OuterProducts]) -> OuterProducts:
         """Batches of examples as one."""
-        return cls(torch.cat([b.read for b in batches]), torch.cat([b.slope for b in batches]))
+        return cls(_as_one([b.read for b in batches]), _as_one([b.slope for b in batches]))
 
     @property
     def bytes(self) -> int:
@@ -80,10 +81,15 @@ class OuterProducts(Factor):
         """The gradients themselves, laid out as the weight; only for a few examples."""
         return (self.slope.mT @ self.read).flatten(1)
 
-    def weighted(self, weights: Float[Tensor, "n"]) -> Tensor:
-        """One product over examples and positions."""
-        slope = (self.slope * weights[:, None, None]).flatten(0, 1)
-        return (slope.T @ self.read.flatten(0, 1)).flatten()
+    def agrees(self, weights: Float[Tensor, "n"], gradient: Tensor) -> bool:
+        """Seen from a few random directions of what is read: its width is most of the work."""
+        generator = torch.Generator().manual_seed(0)
+        shape = self.read.shape[-1], _DIRECTIONS
+        directions = torch.randn(shape, generator=generator, dtype=self.read.dtype)
+        directions = directions.to(self.read.device)
+        read = self.read @ directions * weights[:, None, None]
+        total = self.slope.flatten(0, 1).T @ read.flatten(0, 1)
+        return close(total, gradient.flatten(1) @ directions)
 
     def cross(self, other: OuterProducts) -> Products:
         """Inner products with every gradient of ``other``, in float64.
@@ -163,12 +169,12 @@ class Lookups(Factor):
         table.scatter_add_(1, where[:, :, None].expand_as(self.slope), self.slope)
         return table[:, : self.table].flatten(1)
 
-    def weighted(self, weights: Float[Tensor, "n"]) -> Tensor:
+    def agrees(self, weights: Float[Tensor, "n"], gradient: Tensor) -> bool:
         """Added up in one table."""
         slope = (self.slope * weights[:, None, None]).flatten(0, 1)
         table = slope.new_zeros(self.table + 1, slope.shape[1])
         where = torch.where(self.tokens < 0, self.table, self.tokens).flatten()
-        return table.index_add_(0, where, slope)[: self.table].flatten()
+        return close(table.index_add_(0, where, slope)[: self.table], gradient)
 
     def cross(self, other: Lookups) -> Products:
         """``sum_{p,q} [same token] d_p d'_q``, in float64."""
@@ -214,9 +220,9 @@ class Vectors(Factor):
         """The gradients."""
         return self.gradients
 
-    def weighted(self, weights: Float[Tensor, "n"]) -> Tensor:
+    def agrees(self, weights: Float[Tensor, "n"], gradient: Tensor) -> bool:
         """One product."""
-        return weights @ self.gradients
+        return close(weights @ self.gradients, gradient.flatten())
 
     def cross(self, other: Vectors) -> Products:
         """``G G'^T``, in float64."""
@@ -234,6 +240,19 @@ def joined(uses: Sequence[Factor]) -> Factor | None:
 def stacked(batches: Sequence[Factor]) -> Factor:
     """Batches of examples as one."""
     return type(batches[0]).stacked(batches)
+
+
+def close(found: Tensor, expected: Tensor) -> bool:
+    """Equal but for the rounding of a long sum."""
+    tolerance = 1e-6 if found.dtype == torch.float64 else 1e-3
+    return bool((found - expected).norm() <= tolerance * expected.norm())
+
+
+def _as_one(batches: Sequence[Tensor]) -> Tensor:
+    """Joined along the first axis in the memory order that they have: patches lie transposed."""
+    if all(batch.mT.is_contiguous() for batch in batches):
+        return torch.cat([batch.mT for batch in batches]).mT
+    return torch.cat(list(batches))
 
 
 def product(left: Float[Tensor, "n w"], right: Float[Tensor, "m w"]) -> Products:

@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from localelastic.change.factors import Factor, joined, product, stacked
+from localelastic.change.factors import Factor, close, joined, product, stacked
 from localelastic.change.layers import Tape
 from localelastic.errors import SettingError
 from localelastic.models import check_differentiable, outputs_of
@@ -152,7 +152,7 @@ def _agreeing(
     known = [
         p
         for p, expected in zip(parameters, plain, strict=True)
-        if p in factors and _close(factors[p].rows(), expected)
+        if p in factors and close(factors[p].rows(), expected)
     ]
     return known, sum(factors[p].bytes for p in known) // len(few)
 
@@ -178,16 +178,11 @@ def _batch_factors(model: nn.Module, inputs: Inputs, wanted: list[nn.Parameter])
         for p, grad in zip(wanted, expected, strict=True)
         if p not in factors
         or grad is None
-        or not _close(factors[p].weighted(weights), grad.to_dense().flatten())
+        or not factors[p].agrees(weights, grad.to_dense())
     }
     if wrong:
         raise _Disagreement(wrong)
     return factors
-
-
-def _close(found: Tensor, expected: Tensor) -> bool:
-    tolerance = 1e-6 if found.dtype == torch.float64 else 1e-3
-    return bool((found - expected).norm() <= tolerance * expected.norm())
 
 
 def _read_off(

@@ -80,24 +80,28 @@ class Fused(Descent):
 
     @torch.no_grad()
     def step(self, inputs: Inputs, targets: PerExample) -> PerExample:
-        """Forward, slopes, and one matrix product straight into the weights."""
+        """Forward, slopes, and one matrix product straight into the weights.
+
+        Units come first, examples second: the weights are then read as they lie, which takes the
+        forward product half the time.
+        """
         x = inputs.flatten(1)
-        z = torch.addmm(self._b, x, self._w.T)
+        z = torch.addmm(self._b[:, None], self._w, x.T)
         s, slope = self._activate(z)
-        output = s @ self._a + self._c
+        output = self._a @ s + self._c
         values = self._loss.value(output, targets)
         g = self._loss.output_slope(output, targets) / len(x)
-        back = slope.mul_(self._a).mul_(g[:, None])
+        back = slope.mul_(self._a[:, None]).mul_(g)
         into = (self._w, self._b, self._a, self._c)
         if not self._velocity:
-            self._w.addmm_(back.T, x, alpha=-self._lr)
-            self._b.sub_(back.sum(0), alpha=self._lr)
-            self._a.sub_(g @ s, alpha=self._lr)
+            self._w.addmm_(back, x, alpha=-self._lr)
+            self._b.sub_(back.sum(1), alpha=self._lr)
+            self._a.sub_(s @ g, alpha=self._lr)
             self._c.sub_(g.sum(), alpha=self._lr)
             return values
         v, keep = self._velocity, self._momentum
-        v[0].addmm_(back.T, x, beta=keep)
-        for rest, gradient in zip(v[1:], (back.sum(0), g @ s, g.sum()), strict=True):
+        v[0].addmm_(back, x, beta=keep)
+        for rest, gradient in zip(v[1:], (back.sum(1), s @ g, g.sum()), strict=True):
             rest.mul_(keep).add_(gradient)
         for part, velocity in zip(into, v, strict=True):
             part.sub_(velocity, alpha=self._lr)
@@ -128,5 +132,5 @@ class Fused(Descent):
             s = torch.sigmoid(z)
             return s, s * torch.sigmoid(-z)
         on = z > 0
-        self._on |= on.any(0)
+        self._on |= on.any(1)
         return z.clamp_(min=0), on.to(z.dtype)

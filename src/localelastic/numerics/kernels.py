@@ -26,8 +26,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 RELU, SIGMOID, IDENTITY = 0, 1, 2
 """Activations."""
 
-UNITS = 1024
-"""Hidden units handled at a time: with the states of a few probes they fill the first cache."""
+UNITS, GAP = 1024, 16
+"""Hidden units handled at a time, and what lies between the rows of a block."""
 
 
 def _compiled(function: F) -> F:
@@ -65,53 +65,31 @@ def relu_steps(
         recorded: ``(t,)`` whether the shift of the output is wanted.
         shift: ``(t, q)`` is added to.
     """
-    zero = z.dtype.type(0)
     steps, width = chain.shape
-    # Whole rows of fixed length are what the compiler vectorises; the last block is padded with
-    # units that have no weight.
-    state = np.empty((z.shape[0], UNITS), z.dtype)
-    u = np.empty((2, UNITS), z.dtype)
+    # Rows of fixed length, one after the other, are what the compiler vectorises; the last block is
+    # padded with units that have no weight. The gap keeps rows from falling into the same lines of
+    # the cache.
+    state = np.empty((z.shape[0], UNITS + GAP), z.dtype)
+    u = np.empty((2, UNITS + GAP), z.dtype)
     da, at = np.empty_like(u), np.empty_like(u)
     now = np.empty(UNITS, z.dtype)
     for start in range(0, width, UNITS):
         size = min(width, start + UNITS) - start
-        now[:] = zero
-        state[:] = zero
-        u[:], da[:], at[:] = zero, zero, zero
-        for r in range(size):
-            now[r] = a[start + r]
-            for q in range(z.shape[0]):
-                state[q, r] = z[q, start + r]
+        now[:], state[:] = z.dtype.type(0), z.dtype.type(0)
+        u[:], da[:], at[:] = z.dtype.type(0), z.dtype.type(0), z.dtype.type(0)
+        now[:size] = a[start : start + size]
+        state[:, :size] = z[:, start : start + size]
         for t in range(0, steps, 2):
             n = min(t + 1, steps - 1)
             _own(chain[t, start : start + size], rate[t], now, u[0], at[0], da[0])
             if n > t:
                 _own(chain[n, start : start + size], rate[n], now, u[1], at[1], da[1])
             else:  # an odd number of steps: the last has no second
-                u[1, :] = zero
+                u[1, :] = z.dtype.type(0)
             first, second = recorded[t], recorded[n] and n > t
-            for q in range(z.shape[0]):
-                one, two = _pair(
-                    state[q],
-                    kappa[t, q],
-                    kappa[n, q],
-                    u[0],
-                    u[1],
-                    at[0],
-                    at[1],
-                    da[0],
-                    da[1],
-                    first,
-                    second,
-                )
-                if first:
-                    shift[t, q] += one
-                if second:
-                    shift[n, q] += two
-        for r in range(size):
-            a[start + r] = now[r]
-            for q in range(z.shape[0]):
-                z[q, start + r] = state[q, r]
+            _pair(state, kappa[t], kappa[n], u, at, da, first, second, shift[t], shift[n])
+        a[start : start + size] = now[:size]
+        z[:, start : start + size] = state[:, :size]
 
 
 @_compiled
@@ -133,48 +111,52 @@ def _own(own: ndarray, rate: float, now: ndarray, u: ndarray, at: ndarray, da: n
 @_compiled
 def _pair(
     z: ndarray,
-    k: float,
-    m: float,
+    k: ndarray,
+    m: ndarray,
     u: ndarray,
-    v: ndarray,
     a: ndarray,
-    b: ndarray,
     da: ndarray,
-    db: ndarray,
     first: bool,
     second: bool,
-) -> Any:
-    """Two steps at one probe, ``z`` moving by ``d = k u`` and then by ``d = m v``.
+    shift: ndarray,
+    then: ndarray,
+) -> None:
+    """Two steps at every probe, ``z`` moving by ``d = k u[0]`` and then by ``d = m u[1]``.
 
-    Returns ``sum a (s(z + d) - s(z)) + da s(z + d)`` for those of the two that are recorded. The
+    Adds ``sum a (s(z + d) - s(z)) + da s(z + d)`` for those of the two that are recorded. The
     difference of two ReLUs is ``d`` clamped between ``-s(z)`` and ``s(z + d)``, not one large
     number less another: a small step keeps all of its digits. Two steps at a time, so that the
     state is loaded and stored once; ``first`` and ``second`` do not change in the loop, and the
-    compiler makes a version of it for each case.
+    compiler makes a version of it for each case. All probes in one call: what a call costs is
+    that of a thousand units.
     """
     zero = z.dtype.type(0)
-    one, two = zero, zero
-    for r in range(z.shape[0]):
-        d = k * u[r]
-        old = z[r]
-        new = old + d
+    for q in range(z.shape[0]):
+        one, two = zero, zero
+        for r in range(UNITS):
+            d = k[q] * u[0, r]
+            old = z[q, r]
+            new = old + d
+            if first:
+                low = -old if -old < zero else zero
+                high = new if new > zero else zero
+                gain = d if d > low else low
+                gain = gain if gain < high else high
+                one += a[0, r] * gain + da[0, r] * high
+            d = m[q] * u[1, r]
+            old = new
+            new = old + d
+            if second:
+                low = -old if -old < zero else zero
+                high = new if new > zero else zero
+                gain = d if d > low else low
+                gain = gain if gain < high else high
+                two += a[1, r] * gain + da[1, r] * high
+            z[q, r] = new
         if first:
-            low = -old if -old < zero else zero
-            high = new if new > zero else zero
-            gain = d if d > low else low
-            gain = gain if gain < high else high
-            one += a[r] * gain + da[r] * high
-        old = new
-        d = m * v[r]
-        new = old + d
+            shift[q] += one
         if second:
-            low = -old if -old < zero else zero
-            high = new if new > zero else zero
-            gain = d if d > low else low
-            gain = gain if gain < high else high
-            two += b[r] * gain + db[r] * high
-        z[r] = new
-    return one, two
+            then[q] += two
 
 
 @_compiled
