@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
@@ -201,6 +205,33 @@ def jacobian_gram(model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
     return jacobian @ jacobian.T
 
 
+def neural_tangents() -> Figures:
+    """The same kernel by neural-tangents, in an environment of its own with the JAX it needs."""
+    model, inputs = cnn()
+    weights = {name: p.detach().numpy() for name, p in model.named_parameters()}
+    here = Path(__file__).parent
+    with TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        python = f"{folder}/bin/python"
+        needed = str(here / "neural_tangents_requirements.txt")
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "-r", needed], check=True)
+        np.savez(f"{folder}/arrays.npz", inputs=inputs.numpy(), **weights)
+        program = str(here / "neural_tangents_kernel.py")
+        arguments = [python, program, f"{folder}/arrays.npz", f"{folder}/kernel.npy"]
+        slow = min(float(subprocess.check_output(arguments)) for _ in range(2))
+        theirs = np.load(f"{folder}/kernel.npy")
+    fast = best(partial(gradient_gram, model, inputs), 5)
+    exact = gradient_gram(model.double(), inputs.double()).numpy()
+    return {
+        "layer by layer": fast,
+        "neural-tangents": slow,
+        "ratio": slow / fast,
+        "largest difference of neural-tangents, share of largest": float(
+            np.abs(theirs - exact).max() / np.abs(exact).max()
+        ),
+    }
+
+
 def two_layer_gram() -> Figures:
     """Gradient similarity, two layers of 40,960 units, n = 1000: its Jacobian would be 128 GB."""
     torch.manual_seed(0)
@@ -265,6 +296,7 @@ CASES: dict[str, Callable[[], Figures]] = {
         cnn_gram,
         cnn_gram_memory,
         cnn_jacobian_memory,
+        neural_tangents,
         two_layer_gram,
         warm_up_steps,
         growth,

@@ -42,7 +42,7 @@ def _worded(key: str, value: float) -> str:
         return f"{value:.1f} x"
     if "fraction" in key:
         return f"{value:.0%}"
-    if any(word in key for word in ("operations", "nanoseconds", "timed")):
+    if any(word in key for word in ("operations", "nanoseconds", "timed", "share")):
         return f"{value:.3g}"
     return f"{value:.3g} s"
 

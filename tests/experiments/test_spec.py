@@ -148,6 +148,9 @@ def test_settings_become_objects():
     double = replace(SPEC, precision="float64")
     assert double.strategy_object() == Auto(None, torch.float64)
     assert replace(double, strategy="gradient").strategy_object() == Gradient(torch.float64)
+    small = replace(SPEC, memory=0.5)
+    assert small.strategy_object() == Auto(None, torch.float32, 2**29)
+    assert replace(small, strategy="gradient").strategy_object().memory == 2**29
     real = replace(SPEC, strategy="replay", lr=0.1)
     assert real.strategy_object() == Replay(0.1, torch.float32)
 

@@ -47,17 +47,19 @@ class Auto:
     Args:
         lr: step size, or ``None`` if any small step will do.
         dtype: precision of the measurement; the model's own if ``None``.
+        memory: bytes for :class:`Gradient` to work in.
     """
 
     lr: float | None = None
     dtype: torch.dtype | None = None
+    memory: int | None = None
 
     def choose(self, question: Question) -> Choice:
         """The strategy for this question."""
         moves, lr = question.trajectory.moves, self.lr
         if lr is None and not moves:
             why = "frozen weights and no step size: the limit of small steps, without rounding"
-            return Choice(Gradient(self.dtype), why)
+            return Choice(Gradient(self.dtype, self.memory), why)
         if lr is None:
             lr, why = _stable_lr(question)
         else:

@@ -176,9 +176,7 @@ def _batch_factors(model: nn.Module, inputs: Inputs, wanted: list[nn.Parameter])
     wrong = {
         p
         for p, grad in zip(wanted, expected, strict=True)
-        if p not in factors
-        or grad is None
-        or not factors[p].agrees(weights, grad.to_dense())
+        if p not in factors or grad is None or not factors[p].agrees(weights, grad.to_dense())
     }
     if wrong:
         raise _Disagreement(wrong)

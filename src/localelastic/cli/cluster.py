@@ -57,6 +57,7 @@ def cluster(
     strategy: options.Strategy = None,
     lr: options.Lr = None,
     precision: options.Precision = None,
+    memory: options.Memory = None,
     starts: options.Starts = None,
     out: options.Out = None,
     from_: options.From = None,

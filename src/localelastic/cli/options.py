@@ -170,6 +170,14 @@ Lr = Annotated[
 Precision = Annotated[
     str | None, _measure("NAME", "float32 or float64.", default=ClusterSpec.precision)
 ]
+Memory = Annotated[
+    float | None,
+    _measure(
+        "GIB",
+        "Most memory for gradients, beside the network and the result.",
+        default="4, or a quarter of what is free",
+    ),
+]
 Starts = Annotated[
     int | None,
     _measure("N", "Starts of kernel K-means; the best is kept.", default=ClusterSpec.starts),

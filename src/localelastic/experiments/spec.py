@@ -74,6 +74,7 @@ class ClusterSpec:
     strategy: str = "auto"
     lr: float | None = None
     precision: str = "float32"
+    memory: float | None = None
     clusters: int | None = None
     starts: int = 20
     seed: int = 0
@@ -88,7 +89,7 @@ class ClusterSpec:
             if value is not None and not least <= value <= (most or value):
                 allowed = f"from {least} to {most}" if most else f"of {least} or more"
                 raise SettingError(f"expected {_flag(name)} {allowed}, got {value}")
-        for name in ("lr", "warm_up_lr"):
+        for name in ("lr", "warm_up_lr", "memory"):
             value = getattr(self, name)
             if value is not None and not 0 < value <= _LARGEST:
                 raise SettingError(
@@ -196,10 +197,11 @@ class ClusterSpec:
     def strategy_object(self) -> Strategy | Auto:
         """How changes are computed."""
         dtype = PRECISIONS[self.precision]
+        memory = None if self.memory is None else int(self.memory * 2**30)
         if self.strategy == "gradient":
-            return Gradient(dtype)
+            return Gradient(dtype, memory)
         if self.strategy == "auto":
-            return Auto(self.lr, dtype)
+            return Auto(self.lr, dtype, memory)
         real = ClosedForm if self.strategy == "closed-form" else Replay
         return real(DEFAULT_LR if self.lr is None else self.lr, dtype)
 

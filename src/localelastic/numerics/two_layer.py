@@ -227,9 +227,13 @@ def frozen_shifts(
 
 def outputs(weights: Weights, x: Float[ndarray, "n d"]) -> Float[ndarray, "n"]:
     """``f(x)``, summed in float64 whatever the precision of the weights."""
+    total = np.full(len(x), weights.c, np.float64)
     with quiet():
-        s, _ = kernels.activate(weights.pre_activations(x), weights.activation)
-        return s @ weights.a.astype(np.float64) + weights.c
+        for units in _blocks(len(weights.a), WIDTH):
+            z = x @ weights.w[units].T + weights.b[units]
+            s, _ = kernels.activate(z, weights.activation)
+            total += s @ weights.a[units].astype(np.float64)
+    return total
 
 
 def _blocks(length: int, size: int) -> list[slice]:
