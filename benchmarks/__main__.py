@@ -38,6 +38,7 @@ def main(names: list[str]) -> None:
     if unknown:
         sys.exit(f"unknown cases {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
     record = json.loads(FIGURES.read_text()) if FIGURES.exists() else {"cases": {}}
+    record["cases"] = {name: found for name, found in record["cases"].items() if name in CASES}
     record["environment"] = environment()
     record["date"] = datetime.now(UTC).date().isoformat()
     for name in names or CASES:
