@@ -40,7 +40,7 @@ def test_inputs_that_require_grad_get_none():
         ("primary", torch.zeros(3, 6), "Examples.of"),
         ("similarity", "kernelized", "Similarity"),
         ("similarity", Kernelized, "Similarity"),
-        ("loss", "squared", "Loss"),
+        ("loss", "squared", "function"),
         ("trajectory", "frozen", "Trajectory"),
         ("strategy", "replay", "Strategy"),
     ],

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from localelastic.change import PredictionChange
+from localelastic.change import Changes
 from localelastic.errors import MeasurementError
 from localelastic.matrix import averaged, without_excluded
 from localelastic.similarity import (
@@ -18,7 +18,7 @@ from localelastic.similarity import (
     symmetrised,
 )
 
-CHANGE = PredictionChange(
+CHANGE = Changes(
     change=np.array([[2.0, -1.0], [0.5, 4.0]]),
     self_change=np.array([2.0, 4.0]),
     unit=np.array([-0.5, -2.0]),
@@ -50,7 +50,7 @@ def marked(*reasons):
     """Three rows; those with a reason are zero, as a strategy leaves them."""
     change = np.array([[1.0, 2, 3], [4, 5, 6], [7, 8, 10]])
     change[[reason is not None for reason in reasons]] = 0
-    return PredictionChange(change, change.diagonal().copy(), -np.ones(3), reasons)
+    return Changes(change, change.diagonal().copy(), -np.ones(3), reasons)
 
 
 @pytest.mark.parametrize("similarity", SIMILARITIES.values())
@@ -71,7 +71,7 @@ def test_a_row_is_averaged_over_the_passes_that_gave_it_a_meaning():
 
 
 def test_an_overshooting_step_has_no_normalised_similarity():
-    change = PredictionChange(
+    change = Changes(
         np.array([[1.0, 2], [3, -4]]), np.array([1.0, -4.0]), -np.ones(2), (None, None)
     )
     values, reasons = averaged([change], NormalizedKernelized(), ("a", "b"))

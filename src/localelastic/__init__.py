@@ -6,6 +6,7 @@ The paper: H. He and W. J. Su, "The Local Elasticity of Neural Networks", ICLR 2
 from importlib.metadata import version
 
 from localelastic.change import Auto, ClosedForm, Gradient, Replay
+from localelastic.change.effect import PredictionChange
 from localelastic.cluster import (
     KernelKMeans,
     LocalElasticityClustering,
@@ -34,11 +35,15 @@ from localelastic.errors import (
     SettingError,
 )
 from localelastic.matrix import SimilarityMatrix
-from localelastic.measure import similarity_matrix
+from localelastic.measure import Preflight, prediction_change, preflight, similarity_matrix
 from localelastic.models import (
     CNN,
     Activation,
+    AnswerLogProbability,
     CrossEntropy,
+    Logits,
+    LogProbability,
+    OneClass,
     Probability,
     ResNet,
     Scalar,
@@ -57,6 +62,7 @@ __version__ = version("localelastic")
 __all__ = [
     "CNN",
     "Activation",
+    "AnswerLogProbability",
     "Auto",
     "ClassError",
     "ClosedForm",
@@ -72,11 +78,16 @@ __all__ = [
     "Kernelized",
     "LocalElasticError",
     "LocalElasticityClustering",
+    "LogProbability",
+    "Logits",
     "MeasurementError",
     "ModelError",
     "NormalizedKernelized",
+    "OneClass",
     "OutputError",
     "Pixels",
+    "PredictionChange",
+    "Preflight",
     "Probability",
     "RandomSampling",
     "ReadError",
@@ -97,6 +108,8 @@ __all__ = [
     "clustering_accuracy",
     "load_examples",
     "load_mnist",
+    "prediction_change",
+    "preflight",
     "primary_vs_auxiliary",
     "published_warm_up",
     "similarity_matrix",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from localelastic.change.record import PredictionChange
+from localelastic.change.record import Changes
 from localelastic.errors import MeasurementError
 from localelastic.shapes import Square
 from localelastic.similarity import Similarity, symmetrised
@@ -48,7 +48,7 @@ class SimilarityMatrix:
 
 
 def averaged(
-    passes: Iterable[PredictionChange], similarity: Similarity, ids: tuple[str, ...]
+    passes: Iterable[Changes], similarity: Similarity, ids: tuple[str, ...]
 ) -> tuple[Square, tuple[str | None, ...]]:
     """The mean similarity over passes, and the reasons of rows that no pass gave a meaning.
 

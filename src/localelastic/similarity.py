@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from localelastic.change.record import PredictionChange
+from localelastic.change.record import Changes
 from localelastic.shapes import Rows, Square
 
 
@@ -26,7 +26,7 @@ class Similarity(ABC):
     is_kernel: ClassVar[bool]
 
     @abstractmethod
-    def of(self, change: PredictionChange) -> Rows:
+    def of(self, change: Changes) -> Rows:
         """The similarity of each pair; meaningful only in the rows of ``change.valid``."""
 
     def undefined(self, values: Square) -> list[str | None]:
@@ -44,7 +44,7 @@ class Relative(Similarity):
     equation = "S_rel(x, x') = |f(x', w+) - f(x', w)| / |f(x, w+) - f(x, w)|"
     is_kernel = False
 
-    def of(self, change: PredictionChange) -> Rows:
+    def of(self, change: Changes) -> Rows:
         """Eq. 2; one on the diagonal."""
         return np.abs(SignedRelative().of(change))
 
@@ -56,7 +56,7 @@ class SignedRelative(Similarity):
     equation = "(f(x', w+) - f(x', w)) / (f(x, w+) - f(x, w))"
     is_kernel = False
 
-    def of(self, change: PredictionChange) -> Rows:
+    def of(self, change: Changes) -> Rows:
         """The signed ratio; one on the diagonal."""
         return _divided(change.change, change.self_change)
 
@@ -71,7 +71,7 @@ class Kernelized(Similarity):
     equation = "S_ker(x, x') = (f(x', w) - f(x', w+)) / (lr dL/df)"
     is_kernel = True
 
-    def of(self, change: PredictionChange) -> Rows:
+    def of(self, change: Changes) -> Rows:
         """Eq. 3."""
         return _divided(-change.change, change.unit)
 
@@ -83,7 +83,7 @@ class NormalizedKernelized(Similarity):
     equation = "S_ker(x, x') / sqrt(S_ker(x, x) S_ker(x', x'))"
     is_kernel = True
 
-    def of(self, change: PredictionChange) -> Rows:
+    def of(self, change: Changes) -> Rows:
         """Appendix A.4; zero where a self-similarity is not positive, see :meth:`undefined`."""
         kernel = Kernelized().of(change)
         scale = np.sqrt(np.clip(kernel.diagonal(), 0, None))

@@ -18,10 +18,16 @@ THREE = Examples.of(
 
 
 def test_of_counts_ids_and_makes_numbers_floating_point():
-    examples = Examples.of(torch.tensor([[1], [2]]))
+    examples = Examples.of([[1], [2]])
     assert examples.ids == ("0", "1")
     assert examples.inputs.dtype == torch.get_default_dtype()
     assert examples.classes is examples.coarse is examples.targets is None
+
+
+def test_whole_numbers_in_a_tensor_are_tokens_and_stay_exact():
+    tokens = torch.tensor([[2**24 + 1], [3]])
+    assert torch.equal(Examples.of(tokens).inputs, tokens)
+    assert Examples.of(tokens).inputs.dtype == torch.int64
 
 
 def test_of_leaves_floats_alone():
@@ -56,13 +62,6 @@ def test_take_keeps_every_column_in_step():
 def test_take_refuses_a_mask():
     with pytest.raises(TypeError):
         THREE.take(np.array([True, False, True]))
-
-
-def test_with_target():
-    told = THREE.with_target(-1.0)
-    assert told.targets.tolist() == [-1, -1, -1]
-    assert told.targets.dtype == told.inputs.dtype
-    assert THREE.targets.tolist() == [1, -1, 1]
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=9))

@@ -1,23 +1,28 @@
 """Strategies: the change of prediction that a step causes."""
 
-from localelastic.change.auto import DEFAULT_LR, Auto, Choice, choice_of
+from localelastic.change.auto import Auto, Choice, choice_of
+from localelastic.change.first_order import first_order
 from localelastic.change.gradient import Gradient
 from localelastic.change.gram import gradient_gram
-from localelastic.change.record import PredictionChange
+from localelastic.change.noise import noise_floor
+from localelastic.change.record import Changes
 from localelastic.change.replay import Replay
+from localelastic.change.slope import has_slope
 from localelastic.change.strategy import Question, Strategy
 from localelastic.change.two_layer import ClosedForm
 
 __all__ = [
-    "DEFAULT_LR",
     "Auto",
+    "Changes",
     "Choice",
     "ClosedForm",
     "Gradient",
-    "PredictionChange",
     "Question",
     "Replay",
     "Strategy",
     "choice_of",
+    "first_order",
     "gradient_gram",
+    "has_slope",
+    "noise_floor",
 ]

@@ -9,12 +9,12 @@ import torch
 
 from localelastic.change.gradient import Gradient
 from localelastic.change.replay import Replay
+from localelastic.change.slope import has_slope
 from localelastic.change.strategy import Question, Strategy
 from localelastic.change.two_layer import ClosedForm
-from localelastic.models import sharpness, two_layer
-from localelastic.update import Replica
+from localelastic.models import Loss, sharpness, two_layer
+from localelastic.update import DEFAULT_LR, Replica
 
-DEFAULT_LR = 0.01
 _SAMPLE = 20
 
 
@@ -40,6 +40,9 @@ class Auto:
     sequential either       any other     ``Replay``
     ========== ============ ============= =====================================================
 
+    An optimizer of its own, or a prediction that is a vector, always takes ``Replay``; inputs of
+    several tensors, other losses and predictions of several outputs are never "two dense".
+
     "Two dense" is what :func:`localelastic.models.two_layer` accepts. A sequential trajectory needs
     a step size: without one it takes 0.01, or a quarter of what a step on a single example can be
     at these weights before it overshoots, where that is less; the reason says which.
@@ -56,10 +59,20 @@ class Auto:
 
     def choose(self, question: Question) -> Choice:
         """The strategy for this question."""
-        moves, lr = question.trajectory.moves, self.lr
+        moves, lr, special = question.trajectory.moves, self.lr, question.special
+        if question.optimizer is not None:
+            return Choice(Replay(lr, self.dtype), f"real steps: {special}")
+        if lr is None and not moves and not has_slope(question.loss, question.prediction):
+            why = "no slope of the loss is known there, so real steps"
+            return Choice(
+                Replay(dtype=self.dtype), f"the prediction is {question.prediction.name}: {why}"
+            )
         if lr is None and not moves:
             why = "frozen weights and no step size: the limit of small steps, without rounding"
             return Choice(Gradient(self.dtype, self.memory), why)
+        if special is not None:
+            lr = DEFAULT_LR if lr is None else lr
+            return Choice(Replay(lr, self.dtype), f"real steps of lr={lr:g}: {special}")
         if lr is None:
             lr, why = _stable_lr(question)
         else:
@@ -75,8 +88,9 @@ class Auto:
 def _stable_lr(question: Question) -> tuple[float, str]:
     """A step size for single examples, and in words where it comes from."""
     task, loss = question.task, question.loss
+    assert isinstance(loss, Loss)  # else the question is special
     replica = Replica(question.model)
-    some = torch.arange(0, len(task.inputs), max(1, len(task.inputs) // _SAMPLE))
+    some = torch.arange(0, task.n, max(1, task.n // _SAMPLE))
     inputs, targets = replica.place(task.inputs[some]), replica.place(task.targets[some])
     steepest = max(
         sharpness(replica.model, one, target, loss=loss)

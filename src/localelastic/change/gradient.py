@@ -9,11 +9,14 @@ import numpy as np
 import torch
 
 from localelastic.change.gram import gradient_gram
-from localelastic.change.record import PredictionChange
+from localelastic.change.record import Changes
 from localelastic.change.strategy import Question, Strategy
+from localelastic.change.watched import Watched
+from localelastic.data.nested import rows_of
 from localelastic.errors import SettingError
+from localelastic.models import ScalarPrediction
 from localelastic.shapes import Progress
-from localelastic.update import Replica
+from localelastic.update import Replica, named
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class Gradient(Strategy):
     name = "gradient"
     exact = False
 
-    def changes(self, question: Question, progress: Progress) -> Iterator[PredictionChange]:
+    def changes(self, question: Question, progress: Progress) -> Iterator[Changes]:
         """One pass.
 
         Raises:
@@ -46,17 +49,33 @@ class Gradient(Strategy):
                 "the gradient similarity is taken at fixed weights, got a sequential trajectory; "
                 "use the frozen trajectory, or Replay(lr=...)"
             )
-        replica = Replica(question.model, dtype=self.dtype)
-        inputs = replica.place(question.task.inputs[: question.task.n_primary])
-        slope = question.prediction.slope(replica.outputs(inputs).double())
-        gram = gradient_gram(replica.model, inputs, memory=self.memory, progress=progress)
+        if question.optimizer is not None:
+            raise SettingError(
+                f"the gradient similarity takes no step, got {named(question.optimizer)}; "
+                "use Replay()"
+            )
+        replica = Replica(
+            question.model, dtype=self.dtype, forward=question.forward, mode=question.mode
+        )
+        inputs = replica.place(rows_of(question.task.inputs, slice(0, question.task.n_primary)))
+        if question.special is None:
+            assert isinstance(question.prediction, ScalarPrediction)
+            slope = question.prediction.slope(replica.outputs(inputs).double())
+            watched = replica.model
+        else:
+            targets = question.task.targets
+            targets = None if targets is None else targets[: question.task.n_primary]
+            watched = Watched(replica.model, question.forward, question.prediction)
+            inputs = (inputs, replica.place(targets))
+            slope = torch.ones(question.task.n_primary, dtype=torch.float64, device=replica.device)
+        gram = gradient_gram(watched, inputs, memory=self.memory, progress=progress)
         change = (-slope[:, None] * gram * slope[None, :]).cpu().numpy()
         reasons = [
             _reason(row, value) for row, value in zip(change, change.diagonal(), strict=True)
         ]
         change[[reason is not None for reason in reasons]] = 0.0
         ones = np.ones(len(change))
-        yield PredictionChange(change, change.diagonal().copy(), ones, tuple(reasons))
+        yield Changes(change, change.diagonal().copy(), ones, tuple(reasons))
 
 
 def _reason(row: np.ndarray, self_change: float) -> str | None:

@@ -12,6 +12,8 @@ gradient at each example, in blocks of examples.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
 
 import psutil
 import torch
@@ -20,9 +22,10 @@ from torch import Tensor, nn
 
 from localelastic.change.factors import Factor, close, joined, product, stacked
 from localelastic.change.layers import Tape
+from localelastic.data.nested import length, rows_of
 from localelastic.errors import SettingError
 from localelastic.models import check_differentiable, outputs_of
-from localelastic.shapes import Inputs, Progress, silent
+from localelastic.shapes import Progress, silent
 from localelastic.update import repeatable
 
 _PROBE = 3
@@ -33,13 +36,13 @@ Factors = dict[nn.Parameter, Factor]
 
 
 def gradient_gram(
-    model: nn.Module, inputs: Inputs, *, memory: int | None = None, progress: Progress = silent
+    model: nn.Module, inputs: Any, *, memory: int | None = None, progress: Progress = silent
 ) -> Float[Tensor, "n n"]:
     """``K_ij = <dz_i/dw, dz_j/dw>`` of the output ``z`` over all trainable parameters, float64.
 
     Args:
         model: one output per example; its trainable parameters are those with ``requires_grad``.
-        inputs: ``(n, *shape)`` on the model's device, in its dtype.
+        inputs: ``(n, *shape)``, or a structure of such tensors, on the model's device.
         memory: bytes to work in, beside the model and the result; if ``None`` 4 GiB, or a quarter
             of what is free where that is less. With less memory the network is passed more often;
             the numbers stay the same but for rounding.
@@ -51,8 +54,8 @@ def gradient_gram(
     """
     parameters = [p for p in model.parameters() if p.requires_grad]
     budget = min(_MEMORY, psutil.virtual_memory().available // 4) if memory is None else memory
-    known, each = _agreeing(model, parameters, inputs[:_PROBE])
-    total = inputs.new_zeros(len(inputs), len(inputs), dtype=torch.float64)
+    known, each = _agreeing(model, parameters, rows_of(inputs, slice(0, _PROBE)))
+    total = _empty(parameters, length(inputs))
     while known:
         size = _fitting(budget, 2 * each, "factors")
         try:
@@ -89,18 +92,18 @@ def _fitting(budget: int, each: int, what: str) -> int:
 def _known_gram(
     model: nn.Module,
     known: list[nn.Parameter],
-    inputs: Inputs,
+    inputs: Any,
     size: int,
     progress: Progress,
 ) -> Float[Tensor, "n n"]:
     """Of the parameters that rules explain, block by block of examples."""
-    total = inputs.new_zeros(len(inputs), len(inputs), dtype=torch.float64)
-    blocks = torch.arange(len(inputs)).split(size)
+    total = _empty(known, length(inputs))
+    blocks = torch.arange(length(inputs)).split(size)
     done, pairs = 0, len(blocks) * (len(blocks) + 1) // 2 * len(known)
     for number, rows in enumerate(blocks):
-        ours = _factors(model, inputs[rows], known)
+        ours = _factors(model, rows_of(inputs, rows), known)
         for columns in blocks[number:]:
-            theirs = ours if columns is rows else _factors(model, inputs[columns], known)
+            theirs = ours if columns is rows else _factors(model, rows_of(inputs, columns), known)
             block = total.new_zeros(len(rows), len(columns))
             for parameter in known:
                 block += ours[parameter].cross(theirs[parameter])
@@ -114,16 +117,16 @@ def _add_plain(
     total: Float[Tensor, "n n"],
     model: nn.Module,
     parameters: list[nn.Parameter],
-    inputs: Inputs,
+    inputs: Any,
     size: int,
     progress: Progress,
 ) -> None:
     """Adds parameters that no rule explains."""
-    blocks = torch.arange(len(inputs)).split(size)
+    blocks = torch.arange(length(inputs)).split(size)
     done, pairs = 0, len(blocks) * (len(blocks) + 1) // 2
 
     def gradients(rows: Tensor) -> Tensor:
-        return torch.cat(_plain_gradients(model, parameters, inputs[rows]), 1)
+        return torch.cat(_plain_gradients(model, parameters, rows_of(inputs, rows)), 1)
 
     for number, rows in enumerate(blocks):
         ours = gradients(rows)
@@ -134,6 +137,16 @@ def _add_plain(
             progress("gradients, one example at a time", done, pairs)
 
 
+def _empty(parameters: list[nn.Parameter], n: int) -> Tensor:
+    device = parameters[0].device if parameters else None
+    return torch.zeros(n, n, dtype=torch.float64, device=device)
+
+
+def _split(inputs: Any, size: int) -> Iterator[Any]:
+    for start in range(0, length(inputs), size):
+        yield rows_of(inputs, slice(start, start + size))
+
+
 def _place(total: Tensor, rows: Tensor, columns: Tensor, block: Tensor) -> None:
     total[rows[:, None], columns] += block
     if columns is not rows:
@@ -141,7 +154,7 @@ def _place(total: Tensor, rows: Tensor, columns: Tensor, block: Tensor) -> None:
 
 
 def _agreeing(
-    model: nn.Module, parameters: list[nn.Parameter], few: Inputs
+    model: nn.Module, parameters: list[nn.Parameter], few: Any
 ) -> tuple[list[nn.Parameter], int]:
     """Parameters whose factors equal autograd, and what the factors of one example weigh."""
     plain = _plain_gradients(model, parameters, few)
@@ -154,23 +167,23 @@ def _agreeing(
         for p, expected in zip(parameters, plain, strict=True)
         if p in factors and close(factors[p].rows(), expected)
     ]
-    return known, sum(factors[p].bytes for p in known) // len(few)
+    return known, sum(factors[p].bytes for p in known) // length(few)
 
 
-def _factors(model: nn.Module, inputs: Inputs, wanted: list[nn.Parameter]) -> Factors:
+def _factors(model: nn.Module, inputs: Any, wanted: list[nn.Parameter]) -> Factors:
     """Factors of the wanted parameters, from one forward and one backward pass per batch."""
-    batches = [_batch_factors(model, batch, wanted) for batch in inputs.split(_BATCH)]
+    batches = [_batch_factors(model, batch, wanted) for batch in _split(inputs, _BATCH)]
     if len(batches) == 1:
         return batches[0]
     return {p: stacked([batch.pop(p) for batch in batches]) for p in list(batches[0])}
 
 
-def _batch_factors(model: nn.Module, inputs: Inputs, wanted: list[nn.Parameter]) -> Factors:
+def _batch_factors(model: nn.Module, inputs: Any, wanted: list[nn.Parameter]) -> Factors:
     """Factors of one batch, each compared with autograd in a random combination of outputs."""
     factors, outputs = _read_off(model, inputs, wanted)
     weights = torch.randn(
-        len(inputs), generator=torch.Generator().manual_seed(len(inputs)), dtype=inputs.dtype
-    ).to(inputs.device)
+        len(outputs), generator=torch.Generator().manual_seed(len(outputs)), dtype=outputs.dtype
+    ).to(outputs.device)
     with repeatable(model):
         expected = torch.autograd.grad(weights @ outputs, wanted, allow_unused=True)
     wrong = {
@@ -183,9 +196,7 @@ def _batch_factors(model: nn.Module, inputs: Inputs, wanted: list[nn.Parameter])
     return factors
 
 
-def _read_off(
-    model: nn.Module, inputs: Inputs, wanted: list[nn.Parameter]
-) -> tuple[Factors, Tensor]:
+def _read_off(model: nn.Module, inputs: Any, wanted: list[nn.Parameter]) -> tuple[Factors, Tensor]:
     """What the rules say of one batch, and its outputs with their graph."""
     with torch.enable_grad(), repeatable(model):
         with Tape(model) as tape:
@@ -201,7 +212,7 @@ def _read_off(
         if slope is None:
             continue
         own = dict(use.layer.named_parameters(recurse=False))
-        if len(slope) != len(inputs):  # its first axis is not the example
+        if len(slope) != len(outputs):  # its first axis is not the example
             unclear |= set(own.values())
             continue
         for name, factor in use.factors(slope):
@@ -212,11 +223,11 @@ def _read_off(
 
 
 def _plain_gradients(
-    model: nn.Module, parameters: list[nn.Parameter], inputs: Inputs
+    model: nn.Module, parameters: list[nn.Parameter], inputs: Any
 ) -> list[Float[Tensor, "n w"]]:
     """Each parameter's gradient at each example, by autograd one example at a time."""
     rows: list[list[Tensor]] = [[] for _ in parameters]
-    for one in inputs.split(1):
+    for one in _split(inputs, 1):
         with torch.enable_grad(), repeatable(model):
             output = outputs_of(model, one)
             check_differentiable(output)

@@ -10,7 +10,7 @@ from localelastic.shapes import Mask, Rows, Vector
 
 
 @dataclass(frozen=True, eq=False)
-class PredictionChange:
+class Changes:
     """Changes caused by one pass of steps; row ``i`` is the step on primary example ``i``.
 
     Args:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from localelastic.change.record import PredictionChange
-from localelastic.change.rows import Rows, check_lr, refusal
+from localelastic.change.record import Changes
+from localelastic.change.rows import Rows, refusal
 from localelastic.change.strategy import Question, Strategy
+from localelastic.data.nested import rows_of
+from localelastic.models import Loss, ScalarPrediction
 from localelastic.shapes import Progress
-from localelastic.update import Replica
+from localelastic.update import Objective, Replica, StepRefusedError, check_lr, is_plain
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,8 @@ class Replay(Strategy):
     at small ``lr`` most of a change can be lost. Ask for ``dtype=torch.float64`` then.
 
     Args:
-        lr: step size, positive; used as it is, never altered.
+        lr: step size of plain SGD, positive; used as it is, never altered. If ``None`` 0.01, or
+            what the question's optimizer has.
         dtype: precision of the copy; the model's own if ``None``.
         batch_size: examples per forward pass.
 
@@ -31,22 +35,32 @@ class Replay(Strategy):
         SettingError: a step size that is not positive and finite.
     """
 
-    lr: float = 0.01
+    lr: float | None = None
     dtype: torch.dtype | None = None
     batch_size: int = 500
     name = "replay"
     exact = True
 
     def __post_init__(self) -> None:
-        check_lr(self.lr)
+        if self.lr is not None:
+            check_lr(self.lr)
 
-    def changes(self, question: Question, progress: Progress) -> Iterator[PredictionChange]:
+    def changes(self, question: Question, progress: Progress) -> Iterator[Changes]:
         """Walk each pass of the trajectory; rows come out in the order of the primary examples."""
-        replica = Replica(question.model, dtype=self.dtype, batch_size=self.batch_size)
-        walk = _Walk(replica, question, self.lr)
-        n, m = question.task.n_primary, len(question.task.inputs) - question.task.n_primary
+        replica = Replica(
+            question.model,
+            optimizer=question.optimizer,
+            lr=self.lr,
+            dtype=self.dtype,
+            batch_size=self.batch_size,
+            forward=question.forward,
+            mode=question.mode,
+        )
+        lr = is_plain(replica.optimizer)
+        walk = _Walk(replica, question)
+        n, m = question.task.n_primary, question.task.n - question.task.n_primary
         for number, order in enumerate(question.trajectory.passes(n, m), start=1):
-            rows = Rows(question, self.lr)
+            rows = Rows(question, 1.0 if lr is None else lr)
             for done, example in enumerate(order, start=1):
                 walk.step(example, rows)
                 progress(f"pass {number}", done, len(order))
@@ -56,9 +70,9 @@ class Replay(Strategy):
 class _Walk:
     """The moving weights, and the outputs at them as long as no step has changed them."""
 
-    def __init__(self, replica: Replica, question: Question, lr: float) -> None:
-        self.replica, self.question, self.lr = replica, question, lr
-        self.n = question.task.n_primary
+    def __init__(self, replica: Replica, question: Question) -> None:
+        self.replica, self.question = replica, question
+        self.n, self.objective = question.task.n_primary, Objective(question.loss)
         self.inputs = replica.place(question.task.inputs)
         self.targets = replica.place(question.task.targets)
         self.current: Tensor | None = None
@@ -66,24 +80,44 @@ class _Walk:
     def step(self, example: int, rows: Rows) -> None:
         """Take one step, and fill its row if the example is primary."""
         one = slice(example, example + 1)
-        input_, target = self.inputs[one], self.targets[one]
+        input_ = rows_of(self.inputs, one)
+        target = None if self.targets is None else self.targets[one]
         before = self._outputs() if example < self.n else None
-        own = self.replica.outputs(input_) if before is None else before[one]
-        refused = refusal(own, target, self.question.loss)
+        refused = self._refusal(example, input_, target)
+        if refused is None:
+            try:
+                self.replica.step(input_, target, self.objective)
+            except StepRefusedError as error:
+                refused = str(error)
         if refused is not None:
             rows.refuse(example, refused)
             return
-        self.replica.step(input_, target, self.question.loss, self.lr)
         self.current = None
         if before is not None:
-            after = self._outputs().double()
-            rows.fill(example, before, after - before.double())
+            rows.fill(example, before, self._outputs().double() - before.double())
         if not self.question.trajectory.moves:
             self.replica.restore()
             self.current = before
 
+    def _refusal(self, example: int, input_: Any, target: Any) -> str | None:
+        """Why the step must not be taken, where that shows without taking it."""
+        loss = self.question.loss
+        if not isinstance(loss, Loss):
+            return None
+        known = self.current if example < self.n and self._whole else None
+        own = self.replica.outputs(input_) if known is None else known[example : example + 1]
+        return refusal(own, target, loss)
+
+    @property
+    def _whole(self) -> bool:
+        """Whether all of an output is kept."""
+        return isinstance(self.question.prediction, ScalarPrediction)
+
     def _outputs(self) -> Tensor:
-        """At all primary examples."""
+        """At all primary examples: what the prediction keeps of them."""
         if self.current is None:
-            self.current = self.replica.outputs(self.inputs[: self.n])
+            primary = slice(0, self.n)
+            targets = None if self.targets is None else self.targets[primary]
+            keep = None if self._whole else self.question.prediction.kept
+            self.current = self.replica.outputs(rows_of(self.inputs, primary), keep, targets)
         return self.current

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from math import inf, isfinite
+from math import isfinite
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from localelastic.change.record import PredictionChange
+from localelastic.change.record import Changes
+from localelastic.change.slope import slope_of
 from localelastic.change.strategy import Question
-from localelastic.errors import SettingError
 from localelastic.models import Loss
 
 
@@ -36,27 +36,33 @@ class Rows:
     def fill(self, example: int, output: Tensor, shift: Tensor) -> None:
         """Turn outputs before a step and their shift into the row of a primary example.
 
+        Of a prediction that is a vector the row holds the lengths of its changes.
+
         Args:
             example: the one stepped on.
-            output: ``(n,)`` before the step.
-            shift: ``(n,)`` what the step adds to it.
+            output: ``(n, *out)`` before the step; what the prediction keeps of it.
+            shift: likewise, what the step adds to it.
         """
         question, output, shift = self._question, output.double(), shift.double()
         if not (torch.isfinite(output).all() and torch.isfinite(shift).all()):
             self._reasons[example] = "a prediction is not finite: the step diverged"
             return
         one = slice(example, example + 1)
-        target = question.task.targets[one].to(output)
-        change = question.prediction.change(output, shift).cpu().numpy()
-        slope = question.loss.slope(output[one], target, question.prediction).item()
+        targets = question.task.targets
+        probed = None if targets is None else targets[: len(output)].to(output.device)
+        moved = question.prediction.change(output, shift, probed)
+        change = (moved if moved.ndim == 1 else moved.norm(dim=1)).cpu().numpy()
+        own = None if probed is None else probed[one]
+        slope = slope_of(question.loss, question.prediction, output[one], own)
+        slope = 1.0 if slope is None else slope
         self._reasons[example] = _meaningless(change[example], slope)
         if self._reasons[example] is None:
             self._change[example], self._unit[example] = change, self._lr * slope
 
-    def finish(self) -> PredictionChange:
+    def finish(self) -> Changes:
         """The record of the pass."""
         own = self._change.diagonal().copy()
-        return PredictionChange(self._change, own, self._unit, tuple(self._reasons))
+        return Changes(self._change, own, self._unit, tuple(self._reasons))
 
 
 def refusal(output: Tensor, target: Tensor, loss: Loss) -> str | None:
@@ -68,12 +74,6 @@ def refusal(output: Tensor, target: Tensor, loss: Loss) -> str | None:
     if not torch.isfinite(loss.value(output, target)).all():
         return "the loss is not finite: step refused"
     return None
-
-
-def check_lr(lr: float) -> None:
-    """Raise a ``SettingError`` unless the step size is positive and finite."""
-    if not 0 < lr < inf:
-        raise SettingError(f"expected a positive, finite step size lr, got {lr}")
 
 
 def _meaningless(self_change: float, slope: float) -> str | None:

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import nn
+from torch import Tensor, nn
 
-from localelastic.change.record import PredictionChange
-from localelastic.models import Coded, Loss, Prediction
+from localelastic.change.record import Changes
+from localelastic.models import PLAIN, Coded, Forward, Loss, Prediction, ScalarPrediction
 from localelastic.shapes import Progress
 from localelastic.trajectory import Trajectory
+from localelastic.update import LossLike, Mode, Objective, OptimizerLike, named
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,19 +21,40 @@ class Question:
     """What is to be measured.
 
     Args:
-        model: one output per example; never modified.
+        model: never modified.
         task: primary examples, stepped on and probed, then the auxiliary ones that a moving
             trajectory steps on in between; with targets.
         loss: whose gradient the step follows.
         prediction: what is watched.
         trajectory: which weights each step starts from.
+        optimizer: whose step is taken; plain SGD with the strategy's step size if ``None``.
+        forward: how the model is called and what of it is the output.
+        mode: train or eval, where that matters.
     """
 
     model: nn.Module
     task: Coded
-    loss: Loss
+    loss: LossLike
     prediction: Prediction
     trajectory: Trajectory
+    optimizer: OptimizerLike = None
+    forward: Forward = PLAIN
+    mode: Mode = None
+
+    @property
+    def special(self) -> str | None:
+        """What only a real step answers, if anything: all else has one output and a known loss."""
+        if self.optimizer is not None:
+            return f"the optimizer is {named(self.optimizer)}"
+        if not isinstance(self.loss, Loss):
+            return f"the loss is {Objective(self.loss).name}"
+        if not isinstance(self.prediction, ScalarPrediction):
+            return f"the prediction is {self.prediction.name}"
+        if not isinstance(self.task.inputs, Tensor):
+            return "the inputs are more than one tensor"
+        if self.forward != PLAIN or self.mode is not None:
+            return "the forward pass is not the model's own"
+        return None
 
 
 class Strategy(ABC):
@@ -47,5 +69,5 @@ class Strategy(ABC):
     """The size of the step, where one is taken."""
 
     @abstractmethod
-    def changes(self, question: Question, progress: Progress) -> Iterator[PredictionChange]:
+    def changes(self, question: Question, progress: Progress) -> Iterator[Changes]:
         """One record per pass of the trajectory."""

@@ -11,11 +11,11 @@ import torch
 from numpy import ndarray
 from torch import Tensor
 
-from localelastic.change.record import PredictionChange
-from localelastic.change.rows import Rows, check_lr, refusal
+from localelastic.change.record import Changes
+from localelastic.change.rows import Rows, refusal
 from localelastic.change.strategy import Question, Strategy
 from localelastic.errors import ModelError
-from localelastic.models import Activation, Layers, Scalar, two_layer
+from localelastic.models import Activation, Layers, Loss, Scalar, two_layer
 from localelastic.numerics import kernels
 from localelastic.numerics.two_layer import (
     Walk,
@@ -27,6 +27,7 @@ from localelastic.numerics.two_layer import (
     walk,
 )
 from localelastic.shapes import Progress
+from localelastic.update import check_lr
 
 
 @dataclass(frozen=True)
@@ -52,13 +53,13 @@ class ClosedForm(Strategy):
     def __post_init__(self) -> None:
         check_lr(self.lr)
 
-    def changes(self, question: Question, progress: Progress) -> Iterator[PredictionChange]:
+    def changes(self, question: Question, progress: Progress) -> Iterator[Changes]:
         """One record per pass.
 
         Raises:
             ModelError: the network is not one whose closed form is known.
         """
-        layers = two_layer(question.model)
+        layers = question.special or two_layer(question.model)
         if isinstance(layers, str):
             raise ModelError(
                 f"the closed form is for two-layer networks, got one where {layers}; use Replay"
@@ -96,7 +97,7 @@ class _Run:
         )
         self.threads = torch.get_num_threads()
 
-    def moving(self, progress: Progress) -> Iterator[PredictionChange]:
+    def moving(self, progress: Progress) -> Iterator[Changes]:
         """Each pass starts where the one before ended."""
         n = self.n
         walked: Walk | None = None
@@ -120,7 +121,7 @@ class _Run:
             self._fill(rows, order, walked, outputs(start, self.inputs[:n]), shift)
             yield rows.finish()
 
-    def frozen(self, progress: Progress) -> Iterator[PredictionChange]:
+    def frozen(self, progress: Progress) -> Iterator[Changes]:
         """All steps start from the same weights."""
         rows, output = Rows(self.question, self.lr), outputs(self.start, self.inputs[: self.n])
         slope = self._slopes(np.arange(self.n), rows)
@@ -150,6 +151,7 @@ class _Run:
     def _slopes(self, steps: ndarray, rows: Rows) -> Callable[[float, int], float | None]:
         """``dL/dz`` at a step, or ``None`` and a marked row where it must not be taken."""
         loss = self.question.loss
+        assert isinstance(loss, Loss)  # else the question is special
 
         def slope(output: float, step: int) -> float | None:
             example = int(steps[step])

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from operator import index
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 import torch
 from jaxtyping import Shaped
 from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
 
+from localelastic.data.loaders import read_through
+from localelastic.data.nested import leaves, length, mapped, rows_of
 from localelastic.errors import DataError
-from localelastic.shapes import Inputs, PerExample
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,11 +25,13 @@ class Examples:
     """Inputs with an id each, and whatever is known of their class and target. Immutable.
 
     Args:
-        inputs: ``(n, *shape)``, floating point and finite.
+        inputs: what the model takes: ``(n, *shape)``, or tuples, lists, mappings and dataclasses of
+            such tensors (:mod:`localelastic.data.nested`). Without NaN; one tensor is all finite.
         ids: one unique name per example; results are looked up by it, never by value or position.
         classes: the (fine) class of each example as it is called in the data, or ``None``.
-        targets: what the loss compares the output with, ``(n,)``, or ``None`` until a loss codes
-            it. A target that is not finite is kept: the step on it is refused and its row marked.
+        targets: what the loss compares the output with, ``(n,)`` numbers, classes counted from 0,
+            or ``(n, *shape)`` as the loss wants them; ``None`` until a loss codes it. A target
+            that is not finite is kept: the step on it is refused and its row marked.
         source: where the examples come from and how their values were scaled, in words.
         coarse: the coarse class of each example, where the data has one above ``classes``.
             Primary and auxiliary are then chosen by it, and clusters scored by ``classes``.
@@ -37,64 +41,83 @@ class Examples:
             or columns of several lengths.
     """
 
-    inputs: Inputs
+    inputs: Any
     ids: tuple[str, ...]
     classes: tuple[str, ...] | None = None
-    targets: PerExample | None = None
+    targets: Shaped[Tensor, "n *target"] | None = None
     source: str = ""
     coarse: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        if self.inputs.numel() == 0:
-            shape = tuple(self.inputs.shape)
+        n = length(self.inputs)
+        tensors = [leaf for leaf in leaves(self.inputs) if isinstance(leaf, Tensor)]
+        if n == 0 or any(tensor.numel() == 0 for tensor in tensors):
+            shape = tuple(tensors[0].shape) if tensors else (0,)
             raise DataError(f"expected at least one example, got an empty set of shape {shape}")
-        n = len(self.inputs)
         for name in ("ids", "classes", "targets", "coarse"):
             column = getattr(self, name)
             if column is not None and len(column) != n:
                 raise DataError(f"expected {n} {name}, one per input, got {len(column)}")
-        if self.targets is not None and self.targets.ndim != 1:
-            shape = tuple(self.targets.shape)
-            raise DataError(f"expected one target per input, shape ({n},), got shape {shape}")
         if len(set(self.ids)) != n:
             twice, _ = Counter(self.ids).most_common(1)[0]
             raise DataError(f"expected unique ids, got {twice!r} more than once")
-        finite = torch.isfinite(self.inputs).reshape(n, -1).all(1)
-        if not finite.all():
-            bad = [self.ids[i] for i in (~finite).nonzero().flatten().tolist()]
-            raise DataError(
-                f"expected finite inputs, got NaN or infinity in {len(bad)} of {n} examples "
-                f"(first: {bad[0]}); remove or repair them"
-            )
+        for tensor in tensors:
+            # Infinity has its uses beside other inputs, such as in a mask added to attention.
+            fine = torch.isfinite(tensor) if tensor is self.inputs else ~torch.isnan(tensor)
+            whole = fine.reshape(n, -1).all(1)
+            if not whole.all():
+                bad = [self.ids[i] for i in (~whole).nonzero().flatten().tolist()]
+                raise DataError(
+                    f"expected finite inputs, got NaN or infinity in {len(bad)} of {n} examples "
+                    f"(first: {bad[0]}); remove or repair them"
+                )
 
     @classmethod
     def of(
         cls,
-        inputs: Shaped[Tensor, "n *shape"] | Shaped[np.ndarray, "n *shape"] | Sequence[object],
+        inputs: Any,
         *,
         ids: Iterable[object] | None = None,
         classes: Iterable[object] | None = None,
-        targets: Sequence[float] | PerExample | None = None,
+        targets: Any = None,
         source: str = "",
         coarse: Iterable[object] | None = None,
     ) -> Examples:
-        """Examples from arrays: numbers become floating point, missing ids are counted.
+        """Examples from what there is; missing ids are counted.
+
+        Tensors of whole numbers, such as tokens, are kept as they are. Numbers in arrays and plain
+        lists, and bytes of pixels, become floating point, as do targets that are not a tensor.
+
+        Args:
+            inputs: a tensor, an array, a list of numbers, or a structure of tensors; also a
+                ``Dataset`` of inputs or ``(input, target)`` pairs, or a ``DataLoader`` that keeps
+                their order.
+            ids: one name per example.
+            classes: the class of each.
+            targets: what the loss compares the output with.
+            source: where the examples come from.
+            coarse: a class above ``classes``.
 
         Example:
             >>> Examples.of([[0.0], [1.0]], classes=["cat", "dog"]).ids
             ('0', '1')
         """
-        tensor = torch.as_tensor(inputs)
-        if not tensor.is_floating_point():
-            tensor = tensor.to(torch.get_default_dtype())
-        names = tuple(map(str, range(len(tensor)) if ids is None else ids))
+        if isinstance(inputs, DataLoader | Dataset):
+            inputs, found = read_through(inputs)
+            targets = found if targets is None else targets
+        held = _held(inputs)
+        names = tuple(map(str, range(length(held)) if ids is None else ids))
         known = None if classes is None else tuple(map(str, classes))
         above = None if coarse is None else tuple(map(str, coarse))
-        coded = None if targets is None else torch.as_tensor(targets, dtype=tensor.dtype)
-        return cls(tensor, names, known, coded, source, above)
+        coded = targets
+        if targets is not None and not isinstance(targets, Tensor):
+            coded = torch.as_tensor(targets)
+            if not coded.is_floating_point():
+                coded = coded.to(torch.get_default_dtype())
+        return cls(held, names, known, coded, source, above)
 
     def __len__(self) -> int:
-        return len(self.inputs)
+        return length(self.inputs)
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -103,24 +126,20 @@ class Examples:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of one input."""
-        return tuple(self.inputs.shape[1:])
+        """The shape of one input; empty where it is more than one tensor."""
+        return tuple(self.inputs.shape[1:]) if isinstance(self.inputs, Tensor) else ()
 
     def take(self, indices: Iterable[SupportsIndex]) -> Examples:
         """The examples at the given positions, in that order."""
         rows = [index(i) for i in indices]  # refuses a mask, which would mean another thing here
         return Examples(
-            self.inputs[rows],
+            rows_of(self.inputs, rows),
             tuple(self.ids[i] for i in rows),
             None if self.classes is None else tuple(self.classes[i] for i in rows),
             None if self.targets is None else self.targets[rows],
             self.source,
             None if self.coarse is None else tuple(self.coarse[i] for i in rows),
         )
-
-    def with_target(self, target: float) -> Examples:
-        """The same examples, all with one target."""
-        return replace(self, targets=torch.full((len(self),), target, dtype=self.inputs.dtype))
 
     def duplicates(self) -> tuple[tuple[str, ...], ...]:
         """The ids of examples whose inputs are equal bit for bit, in groups, in data order.
@@ -129,15 +148,49 @@ class Examples:
             >>> Examples.of([[0.0], [1.0], [0.0]], ids=["a", "b", "c"]).duplicates()
             (('a', 'c'),)
         """
-        rows = self.inputs.detach().cpu().contiguous().view(len(self), -1).view(torch.uint8)
         groups: defaultdict[bytes, list[str]] = defaultdict(list)
-        for name, row in zip(self.ids, rows.numpy(), strict=True):
-            groups[row.tobytes()].append(name)
+        columns = [_bytes(leaf) for leaf in leaves(self.inputs)]
+        for name, *parts in zip(self.ids, *columns, strict=True):
+            groups[b"".join(parts)].append(name)
         return tuple(tuple(names) for names in groups.values() if len(names) > 1)
 
     def __repr__(self) -> str:
         known = ", ".join(self.class_names) or "unknown"
         return f"Examples({len(self)} of shape {self.shape}, classes: {known})"
+
+
+def _held(inputs: Any) -> Any:
+    """Arrays and lists of numbers as floating point; tensors and structures of them as they are."""
+    if isinstance(inputs, Tensor):
+        plain = inputs.dtype in (torch.uint8, torch.bool)
+        return inputs.to(torch.get_default_dtype()) if plain else inputs
+    if isinstance(inputs, np.ndarray) or _is_numbers(inputs):
+        tensor = torch.as_tensor(inputs)
+        return tensor if tensor.is_floating_point() else tensor.to(torch.get_default_dtype())
+    return mapped(lambda leaf: leaf, _arrays_as_tensors(inputs))
+
+
+def _is_numbers(inputs: Any) -> bool:
+    while isinstance(inputs, list | tuple) and len(inputs):
+        inputs = inputs[0]
+    return isinstance(inputs, bool | int | float | np.generic) or inputs in ([], ())
+
+
+def _arrays_as_tensors(inputs: Any) -> Any:
+    if isinstance(inputs, Mapping):
+        named = {k: torch.as_tensor(v) for k, v in inputs.items() if isinstance(v, np.ndarray)}
+        return {**inputs, **named} if named else inputs
+    if type(inputs) in (list, tuple):
+        return type(inputs)(torch.as_tensor(v) if isinstance(v, np.ndarray) else v for v in inputs)
+    return inputs
+
+
+def _bytes(leaf: Any) -> list[bytes]:
+    """Of each example."""
+    if not isinstance(leaf, Tensor):
+        return [text.encode() + b"\0" for text in leaf]
+    rows = leaf.detach().cpu().contiguous().view(len(leaf), -1).view(torch.uint8)
+    return [row.tobytes() for row in rows.numpy()]
 
 
 def natural_order(names: Iterable[str]) -> tuple[str, ...]:

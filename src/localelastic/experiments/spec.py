@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from localelastic.change import DEFAULT_LR, Auto, ClosedForm, Gradient, Replay, Strategy
+from localelastic.change import Auto, ClosedForm, Gradient, Replay, Strategy
 from localelastic.data import (
     Examples,
     FirstSampling,
@@ -28,6 +28,7 @@ from localelastic.experiments.typed import typed_values
 from localelastic.models import LOSSES, NETWORKS, WarmUp, published_warm_up, takes_images
 from localelastic.similarity import SIMILARITIES
 from localelastic.trajectory import Frozen, Sequential, Trajectory
+from localelastic.update import DEFAULT_LR
 
 SAMPLINGS = ("random", "first")
 TRAJECTORIES = ("frozen", "sequential")

@@ -1,20 +1,37 @@
-"""The junction: trajectory, change, similarity and matrix meet here and nowhere else."""
+"""``similarity_matrix``: a step on each primary example, and what it did to all the others."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from localelastic.change import Auto, Question, Strategy, choice_of
+from localelastic.change import Auto, Question, Strategy, choice_of, has_slope
 from localelastic.data.examples import Examples
+from localelastic.data.nested import rows_of
 from localelastic.errors import SettingError
 from localelastic.matrix import SimilarityMatrix, averaged, without_excluded
-from localelastic.models import Loss, Prediction, SquaredLoss, code
+from localelastic.measure.resolve import (
+    PredictionLike,
+    expect_function,
+    expect_kinds,
+    prediction_for,
+)
+from localelastic.models import Forward, Loss, SquaredLoss, as_given, code
 from localelastic.shapes import Progress, silent
-from localelastic.similarity import Kernelized, Similarity
+from localelastic.similarity import Kernelized, NormalizedKernelized, SignedRelative, Similarity
 from localelastic.trajectory import Frozen, Trajectory
+from localelastic.update import (
+    LossLike,
+    Mode,
+    Objective,
+    OptimizerLike,
+    Replica,
+    is_plain,
+    named,
+)
 
 
 @torch.inference_mode(mode=False)
@@ -23,24 +40,36 @@ def similarity_matrix(
     primary: Examples,
     auxiliary: Examples | None = None,
     *,
-    loss: Loss = SquaredLoss(),
-    prediction: Prediction | None = None,
+    loss: LossLike = None,
+    prediction: PredictionLike = None,
     similarity: Similarity = Kernelized(),
     trajectory: Trajectory = Frozen(),
     strategy: Strategy | Auto = Auto(),
+    optimizer: OptimizerLike = None,
+    call: Callable[[nn.Module, Any], Any] | None = None,
+    select: Callable[[Any], Tensor] | None = None,
+    mode: Mode = None,
     progress: Progress = silent,
 ) -> SimilarityMatrix:
     """The matrix S of Algorithm 1: step on each primary example, watch all the others.
 
     Args:
-        model: one output per example; left bit for bit as it is.
-        primary: ``n`` examples to step on and to watch; coded as primary unless they carry targets.
+        model: any module; left bit for bit as it is.
+        primary: ``n`` examples to step on and to watch; under one of our losses coded as primary
+            unless they carry targets.
         auxiliary: the other side, stepped on in between by a sequential trajectory.
-        loss: whose gradient the step follows.
-        prediction: what is watched; the loss's own (output, or probability) if ``None``.
+        loss: whose gradient the step follows: one of ours, or any ``loss(output, target)``. If
+            ``None`` the squared loss for one output per example, else as in
+            :func:`prediction_change`.
+        prediction: what is watched, as in :func:`prediction_change`; the loss's own (output, or
+            probability) if ``None``. Of a vector, relative similarity takes the length of changes.
         similarity: relative (eq. 2), kernelized (eq. 3) or another.
         trajectory: frozen, or sequential as Algorithm 1 is printed.
         strategy: how the changes are computed; ``Auto`` chooses and says why.
+        optimizer: whose steps are taken instead of plain SGD, as in :func:`prediction_change`.
+        call: ``call(model, inputs)``, if the model is called in another way than usual.
+        select: the output among what the model returns.
+        mode: ``None``, ``"eval"`` or ``"train"``, as in :func:`prediction_change`.
         progress: told as the work goes on.
 
     Returns:
@@ -59,27 +88,34 @@ def similarity_matrix(
         >>> similarity_matrix(nn.Linear(1, 1), points).values.tolist()
         [[2.0, 3.0], [3.0, 5.0]]
     """
-    _check_kinds(
+    expect_kinds(
         primary=(primary, Examples),
         auxiliary=(auxiliary, Examples | None),
-        loss=(loss, Loss),
-        prediction=(prediction, Prediction | None),
         similarity=(similarity, Similarity),
         trajectory=(trajectory, Trajectory),
         strategy=(strategy, Strategy | Auto),
     )
+    expect_function(loss=loss, optimizer=optimizer, prediction=prediction, call=call, select=select)
     if trajectory.moves and auxiliary is None:
         raise SettingError(
             "a sequential trajectory steps on auxiliary examples too, got none; "
             "pass them, or use the frozen trajectory"
         )
+    forward = Forward(call, select)
+    output = _first_output(model, primary, forward, mode)
+    if loss is None and output.ndim == 1:
+        loss = SquaredLoss()
     question = Question(
         model,
-        code(primary, auxiliary, loss),
+        code(primary, auxiliary, loss) if isinstance(loss, Loss) else as_given(primary, auxiliary),
         loss,
-        prediction or loss.prediction,
+        prediction_for(prediction, loss, output, primary.targets),
         trajectory,
+        optimizer,
+        forward,
+        mode,
     )
+    _expect_fitting(similarity, question, output)
     choice = choice_of(strategy, question)
     changes = choice.strategy.changes(question, progress)
     values, reasons = averaged(changes, similarity, primary.ids)
@@ -88,11 +124,38 @@ def similarity_matrix(
     return without_excluded(values, reasons, primary.ids, similarity, words, used.exact, used.lr)
 
 
-def _check_kinds(**arguments: tuple[object, Any]) -> None:
-    """Refuse arguments of another kind, such as a name or a class where an object is due."""
-    for name, (value, kind) in arguments.items():
-        if not isinstance(value, kind):
-            wanted = getattr(kind, "__name__", str(kind))
-            hint = "; wrap tensors as Examples.of(...)" if "Examples" in wanted else ""
-            got = " ".join(repr(value).split())[:80]
-            raise SettingError(f"expected {name} to be of {wanted}, got {got}{hint}")
+def _first_output(model: nn.Module, primary: Examples, forward: Forward, mode: Mode) -> Tensor:
+    replica = Replica(model, forward=forward, mode=mode)
+    return replica.outputs(replica.place(rows_of(primary.inputs, slice(0, 1))))
+
+
+def _expect_fitting(similarity: Similarity, question: Question, output: Tensor) -> None:
+    """Refuse a similarity whose equation has no meaning for the question.
+
+    Raises:
+        SettingError: no slope or no plain step size to divide by, or no sign to keep.
+    """
+    name = similarity.name
+    if isinstance(similarity, SignedRelative):
+        target = question.task.targets
+        target = None if target is None else target[:1]
+        if question.prediction.value(question.prediction.kept(output, target), target).ndim > 1:
+            raise SettingError(
+                f"the {name} similarity needs a prediction with a sign, got the vector "
+                f"{question.prediction.name}; watch one class, or use Relative()"
+            )
+    if not isinstance(similarity, Kernelized | NormalizedKernelized):
+        return
+    if not has_slope(question.loss, question.prediction):
+        raise SettingError(
+            f"the {name} similarity divides by the slope of the loss at the prediction, got "
+            f"{question.prediction.name} with {Objective(question.loss).name}, which has none; "
+            "use Relative()"
+        )
+    if question.optimizer is not None:
+        bound = Replica(question.model, optimizer=question.optimizer, mode=question.mode).optimizer
+        if is_plain(bound) is None:
+            raise SettingError(
+                f"the {name} similarity (eq. 3) is of plain gradient steps, got "
+                f"{named(question.optimizer)}; use Relative()"
+            )

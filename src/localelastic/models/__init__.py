@@ -1,6 +1,14 @@
 """The networks of the paper, predictions, losses and warm-up training."""
 
-from localelastic.models.coding import Coded, code
+from localelastic.models.class_prediction import (
+    AnswerLogProbability,
+    Custom,
+    Logits,
+    LogProbability,
+    OneClass,
+    check_labels,
+)
+from localelastic.models.coding import Coded, as_given, code
 from localelastic.models.losses import LOSSES, CrossEntropy, Loss, SquaredLoss
 from localelastic.models.networks import (
     CNN,
@@ -13,8 +21,9 @@ from localelastic.models.networks import (
     default_network,
     takes_images,
 )
-from localelastic.models.output import check_differentiable, outputs_of
-from localelastic.models.prediction import Prediction, Probability, Scalar
+from localelastic.models.output import PLAIN, Forward, check_differentiable, outputs_of, own_loss
+from localelastic.models.prediction import Prediction, Probability, Scalar, ScalarPrediction
+from localelastic.models.softmax import kullback_leibler
 from localelastic.models.stability import sharpness
 from localelastic.models.structure import Layers, two_layer
 from localelastic.models.warm_up import (
@@ -28,25 +37,37 @@ __all__ = [
     "CNN",
     "LOSSES",
     "NETWORKS",
+    "PLAIN",
     "Activation",
+    "AnswerLogProbability",
     "Coded",
     "CrossEntropy",
+    "Custom",
+    "Forward",
     "Layers",
+    "LogProbability",
+    "Logits",
     "Loss",
+    "OneClass",
     "Prediction",
     "Probability",
     "ResNet",
     "Scalar",
+    "ScalarPrediction",
     "SquaredLoss",
     "ThreeLayer",
     "TrainingRecord",
     "TwoLayer",
     "WarmUp",
+    "as_given",
     "build_network",
     "check_differentiable",
+    "check_labels",
     "code",
     "default_network",
+    "kullback_leibler",
     "outputs_of",
+    "own_loss",
     "published_warm_up",
     "sharpness",
     "takes_images",

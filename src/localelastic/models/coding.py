@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
+from torch import Tensor
 
 from localelastic.data.examples import Examples
+from localelastic.data.nested import joined, mapped
 from localelastic.errors import DataError
 from localelastic.models.losses import Loss
-from localelastic.shapes import Inputs, PerExample
+from localelastic.shapes import PerExample
 
 
 @dataclass(frozen=True, eq=False)
 class Coded:
     """Primary examples first, then auxiliary ones: ``0 .. n-1`` are primary."""
 
-    inputs: Inputs
-    targets: PerExample
+    inputs: Any
+    targets: Any
     n_primary: int
+    n: int
 
 
 def code(primary: Examples, auxiliary: Examples | None, loss: Loss) -> Coded:
@@ -30,18 +34,44 @@ def code(primary: Examples, auxiliary: Examples | None, loss: Loss) -> Coded:
     sides = [(primary, loss.primary_target)]
     if auxiliary is not None:
         sides.append((auxiliary, loss.auxiliary_target))
-        if auxiliary.shape != primary.shape:
-            raise DataError(
-                "expected primary and auxiliary inputs of one shape, "
-                f"got {primary.shape} and {auxiliary.shape}"
-            )
-    targets = torch.cat([_targets(side, target, loss) for side, target in sides])
-    inputs = torch.cat([side.inputs for side, _ in sides])
-    return Coded(inputs.detach(), targets.detach(), len(primary))
+    coded = [_targets(side, target, loss) for side, target in sides]
+    return together([side for side, _ in sides], coded)
+
+
+def as_given(primary: Examples, auxiliary: Examples | None) -> Coded:
+    """Both sides with the targets that they carry, for losses that know no coding.
+
+    Raises:
+        DataError: a side without targets, or sides that differ in shape.
+    """
+    sides = [primary] if auxiliary is None else [primary, auxiliary]
+    carried = [side.targets for side in sides if side.targets is not None]
+    if len(carried) < len(sides) and carried:
+        raise DataError("expected targets on both sides, or on neither, got them on one")
+    return together(sides, carried)
+
+
+def together(sides: list[Examples], targets: list[Tensor]) -> Coded:
+    """One side after the other."""
+    inputs = mapped(_detached, joined([side.inputs for side in sides]))
+    both = torch.cat(targets).detach() if targets else None
+    return Coded(inputs, both, len(sides[0]), sum(map(len, sides)))
+
+
+def _detached(leaf: Any) -> Any:
+    return leaf.detach() if isinstance(leaf, Tensor) else leaf
 
 
 def _targets(examples: Examples, target: float, loss: Loss) -> PerExample:
     if examples.targets is None:
-        return torch.full((len(examples),), target, dtype=examples.inputs.dtype)
-    loss.check_targets(examples.targets)
-    return examples.targets
+        return torch.full((len(examples),), target, dtype=torch.get_default_dtype())
+    if examples.targets.ndim != 1:
+        shape = tuple(examples.targets.shape)
+        raise DataError(
+            f"the {loss.name} loss expects one target per input, shape ({len(examples)},), got "
+            f"shape {shape}"
+        )
+    targets = examples.targets
+    targets = targets if targets.is_floating_point() else targets.to(torch.get_default_dtype())
+    loss.check_targets(targets)
+    return targets

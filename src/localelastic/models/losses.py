@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional
 
 from localelastic.errors import DataError
-from localelastic.models.prediction import Prediction, Probability, Scalar
+from localelastic.models.prediction import Probability, Scalar, ScalarPrediction
 from localelastic.shapes import PerExample
 
 
@@ -22,7 +22,7 @@ class Loss(ABC):
     primary_target: ClassVar[float] = 1.0
     auxiliary_target: ClassVar[float]
     target_range: ClassVar[tuple[float, float]]
-    prediction: ClassVar[Prediction]
+    prediction: ClassVar[ScalarPrediction]
     """What the paper watches under this loss."""
 
     @abstractmethod
@@ -33,7 +33,9 @@ class Loss(ABC):
     def output_slope(self, output: PerExample, target: PerExample) -> PerExample:
         """``dL/dz``, computed so that it keeps its precision where the loss is saturated."""
 
-    def slope(self, output: PerExample, target: PerExample, prediction: Prediction) -> PerExample:
+    def slope(
+        self, output: PerExample, target: PerExample, prediction: ScalarPrediction
+    ) -> PerExample:
         """``dL/df = (dL/dz) / (df/dz)`` for the prediction ``f`` (eq. 3's denominator)."""
         return self.output_slope(output, target) / prediction.slope(output)
 

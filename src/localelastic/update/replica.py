@@ -1,63 +1,85 @@
-"""One real optimizer step, on a private copy: the caller's model is never touched."""
+"""A private copy of a model that predicts, steps and goes back."""
 
 from __future__ import annotations
 
-import copy
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from localelastic.data.nested import length, mapped, rows_of
 from localelastic.errors import ModelError, SettingError
-from localelastic.models import Loss, check_differentiable, outputs_of
-from localelastic.shapes import Inputs, PerExample
-
-_RANDOM = threading.RLock()
+from localelastic.models import PLAIN, Forward, check_differentiable
+from localelastic.update.modes import Mode, set_mode
+from localelastic.update.objective import Objective, StepRefusedError
+from localelastic.update.optimizer import (
+    OptimizerLike,
+    convert_state,
+    copied_with,
+    parameters_of,
+    rebound,
+)
+from localelastic.update.repeatable import repeatable
 
 
 class Replica:
     """A private copy of a model that can predict, take a step, and go back to where it was.
 
-    Sub-modules keep the mode (train or eval) that the caller's have. Each forward pass, of a step
-    too, draws the same random numbers and leaves the buffers as they were: what changes between
-    two predictions is the work of the weights alone, also with dropout and running statistics. The
-    global random state is untouched.
+    Each forward pass, of a step too, draws the same random numbers and leaves the buffers as they
+    were: what changes between two predictions is the work of the weights alone, also with dropout
+    and running statistics. The global random state is untouched.
 
     Args:
-        model: one output per example, at least one trainable parameter.
+        model: any module with at least one trainable parameter.
+        optimizer: whose step is taken, with the state it has; see :data:`OptimizerLike`.
+        lr: step size of plain SGD, instead of an optimizer.
         dtype: of the copy's weights and inputs; the model's own if ``None``.
         batch_size: examples per forward pass; the same before and after a step, because two
             batchings can differ by rounding.
+        forward: how the model is called and what of it is the output.
+        mode: see :data:`localelastic.update.modes.Mode`.
 
     Raises:
         ModelError: every parameter is frozen, or the model cannot be copied.
+        SettingError: a setting out of its range.
     """
 
     def __init__(
-        self, model: nn.Module, *, dtype: torch.dtype | None = None, batch_size: int = 500
+        self,
+        model: nn.Module,
+        *,
+        optimizer: OptimizerLike = None,
+        lr: float | None = None,
+        dtype: torch.dtype | None = None,
+        batch_size: int = 500,
+        forward: Forward = PLAIN,
+        mode: Mode = None,
     ) -> None:
         if not isinstance(model, nn.Module):
             raise ModelError(f"expected a torch.nn.Module, got {type(model).__name__}")
         if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
             raise SettingError(f"expected a floating-point torch.dtype or None, got {dtype!r}")
-        try:
-            self.model = copy.deepcopy(model)
-        except Exception as error:
+        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+            raise SettingError(f"expected a batch_size of 1 or more, got {batch_size!r}")
+        if any(isinstance(p, nn.UninitializedParameter) for p in model.parameters()):
             raise ModelError(
-                f"expected a model that can be copied, got {type(error).__name__}: {error}; "
-                "detach tensors stored on the model that carry a gradient"
-            ) from error
-        if dtype is not None:
-            self.model = self.model.to(dtype)
-        self.parameters = [p for p in self.model.parameters() if p.requires_grad]
-        if not self.parameters:
-            raise ModelError(
-                "expected at least one trainable parameter, got a model whose parameters are all "
-                "frozen; set requires_grad on those that a step should move"
+                "expected a model with all its weights, got lazy layers that have none yet; "
+                "run it once on an example"
             )
-        self._batch_size = batch_size
+        self.model, self.optimizer = copied_with(model, optimizer, lr)
+        set_mode(self.model, mode)
+        if dtype is not None:
+            self.model.to(dtype)
+            convert_state(self.optimizer, dtype)
+        everything = [p for p in self.model.parameters() if p.is_floating_point()]
+        for parameter in (*self.model.parameters(), *parameters_of(self.optimizer)):
+            parameter.grad = None
+        moved = set(map(id, parameters_of(self.optimizer)))
+        self.parameters = [p for p in everything if p.requires_grad and id(p) in moved]
+        self._dtype = everything[0].dtype if len({p.dtype for p in everything}) == 1 else None
+        self._batch_size, self.forward = batch_size, forward
+        self.output_dtype = everything[0].dtype
         self._start = [parameter.detach().clone() for parameter in self.parameters]
 
     @property
@@ -65,50 +87,101 @@ class Replica:
         """Where the trainable weights live."""
         return self.parameters[0].device
 
-    def place(self, values: Tensor) -> Tensor:
-        """Inputs or targets on the copy's device and in its dtype."""
-        return values.to(self.device, self.parameters[0].dtype)
+    def place(self, values: Any) -> Any:
+        """Inputs or targets on the copy's device; numbers that are not whole in its one dtype."""
 
-    def outputs(self, inputs: Inputs) -> PerExample:
-        """The output of each example at the current weights, without a gradient."""
+        def placed(leaf: Any) -> Any:
+            if not isinstance(leaf, Tensor):
+                return leaf
+            leaf = leaf.detach()
+            return leaf.to(self.device, self._dtype if leaf.is_floating_point() else None)
+
+        return mapped(placed, values)
+
+    def outputs(
+        self,
+        inputs: Any,
+        keep: Callable[[Tensor, Any], Tensor] | None = None,
+        targets: Any = None,
+        batch_size: int | None = None,
+    ) -> Tensor:
+        """The output of each example at the current weights, without a gradient.
+
+        Args:
+            inputs: already placed.
+            keep: what to keep of outputs and targets of a batch; all of the output if ``None``.
+            targets: for ``keep``.
+            batch_size: the copy's own if ``None``.
+        """
+        size = batch_size or self._batch_size
         with torch.no_grad():
             blocks = []
-            for block in inputs.split(self._batch_size):
+            for start in range(0, length(inputs), size):
+                rows = slice(start, start + size)
                 with repeatable(self.model):
-                    blocks.append(outputs_of(self.model, block))
+                    block = self.forward(self.model, rows_of(inputs, rows))
+                self.output_dtype = block.dtype
+                if keep is not None:
+                    some = None if targets is None else rows_of(targets, rows)
+                    block = keep(block.double(), some)
+                blocks.append(block)
             return torch.cat(blocks)
 
-    def step(self, example: Inputs, target: PerExample, loss: Loss, lr: float) -> None:
-        """``w+ = w - lr dL/dw`` (eq. 1) at one example, by ``torch.optim.SGD``."""
-        optimizer = torch.optim.SGD(self.parameters, lr=lr)
-        optimizer.zero_grad()
-        with torch.enable_grad(), repeatable(self.model):
-            outputs = outputs_of(self.model, example)
-            check_differentiable(outputs)
-            loss.value(outputs, target).sum().backward()
-        optimizer.step()
-        optimizer.zero_grad()
+    def step(self, inputs: Any, targets: Any, objective: Objective) -> float:
+        """One step of the optimizer at some examples (eq. 1); the loss before it.
+
+        Raises:
+            StepRefusedError: the loss is not finite: such a step would spoil the weights.
+            ModelError: the output does not depend on what the optimizer moves.
+        """
+        optimizer = rebound(self.optimizer)
+        losses: list[float] = []
+
+        def closure() -> Tensor:
+            optimizer.zero_grad()
+            with torch.enable_grad(), repeatable(self.model):
+                raw = self.forward.raw(self.model, inputs)
+                output = self.forward.output(raw, length(inputs))
+                loss = objective.of(raw, output, targets)
+                check_differentiable(loss)
+                if not losses and not torch.isfinite(loss):
+                    raise StepRefusedError("the loss is not finite: step refused")
+                losses.append(loss.item())
+                self._backward(loss)
+            return loss.detach()
+
+        try:
+            optimizer.step(closure)  # type: ignore[arg-type]  # PyTorch's own return a tensor
+        finally:
+            optimizer.zero_grad()
+        return losses[0]
+
+    def _backward(self, loss: Tensor) -> None:
+        """Gradients of what the optimizer moves, and of nothing else that the graph reaches."""
+        try:
+            loss.backward(inputs=self.parameters, retain_graph=True)
+        except RuntimeError:  # reentrant checkpoints refuse to be told
+            for parameter in self.parameters:
+                parameter.grad = None
+            loss.backward()
+
+    def move(self) -> list[Tensor]:
+        """``w+ - w`` of every parameter that can move."""
+        return [
+            (p.detach().double() - start.double()).to(p.dtype)
+            for p, start in zip(self.parameters, self._start, strict=True)
+        ]
+
+    def moved_share(self) -> float:
+        """The share of weights that the step changed at all: rounding can leave many alone."""
+        changed = sum(
+            int((p.detach() != start).sum())
+            for p, start in zip(self.parameters, self._start, strict=True)
+        )
+        return changed / sum(p.numel() for p in self.parameters)
 
     def restore(self) -> None:
         """Back to the weights the copy was made with."""
         with torch.no_grad():
             for parameter, start in zip(self.parameters, self._start, strict=True):
                 parameter.copy_(start)
-
-
-@contextmanager
-def repeatable(model: nn.Module) -> Iterator[None]:
-    """The same random numbers each time, and buffers put back afterwards.
-
-    The global random state is restored; one thread at a time, since it is shared by all.
-    """
-    buffers = [buffer.clone() for buffer in model.buffers()]
-    try:
-        with _RANDOM, torch.random.fork_rng():
-            torch.manual_seed(0)
-            yield
-    finally:
-        with torch.no_grad():
-            for buffer, before in zip(model.buffers(), buffers, strict=True):
-                if not torch.equal(buffer, before):  # untouched, it may serve a backward pass
-                    buffer.copy_(before)

@@ -1,0 +1,106 @@
+"""The first order of a step that was taken: ``<df(x')/dw, w+ - w>`` at every probe.
+
+The move ``w+ - w`` is that of the optimizer itself, so its momentum and preconditioning are in it;
+what is left out is that ``f`` is not linear in the weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from localelastic.data.nested import length, rows_of
+from localelastic.models import Prediction
+from localelastic.shapes import Progress, silent
+from localelastic.update import Replica, repeatable
+
+
+def first_order(
+    replica: Replica,
+    inputs: Any,
+    targets: Any,
+    prediction: Prediction,
+    move: list[Tensor],
+    *,
+    batch_size: int = 100,
+    progress: Progress = silent,
+) -> tuple[Tensor, str]:
+    """The change of each prediction to first order in the move, and how it was computed.
+
+    Forward-mode differentiation is not needed: ``J^T v`` is linear in ``v``, and its derivative by
+    ``v`` along the move is ``J (w+ - w)``. Where a model cannot be differentiated twice (recurrent
+    layers, checkpoints, sparse gradients), each prediction is differentiated by itself.
+
+    Args:
+        replica: at the weights before the step.
+        inputs: probes, placed.
+        targets: of the probes, for predictions that need them.
+        prediction: what is watched.
+        move: ``w+ - w`` of each parameter of the replica.
+        batch_size: probes differentiated together.
+        progress: told as probes are done.
+
+    Returns:
+        ``(m,)`` or ``(m, c)`` in float64, and the way in words.
+    """
+    blocks, way, m = [], "all probes of a batch at once", length(inputs)
+    ways: list[Callable[..., Tensor]] = [_at_once, _one_by_one]
+    for start in range(0, m, batch_size):
+        rows = slice(start, start + batch_size)
+        some = rows_of(inputs, rows), None if targets is None else rows_of(targets, rows)
+        if len(ways) > 1:
+            try:
+                blocks.append(ways[0](replica, *some, prediction, move))
+            except RuntimeError as error:
+                way = f"one prediction at a time ({' '.join(str(error).split())[:120]})"
+                del ways[0]
+        if len(ways) == 1:
+            blocks.append(ways[0](replica, *some, prediction, move))
+        progress("first order", min(m, start + batch_size), m)
+    return torch.cat(blocks), way
+
+
+def _values(replica: Replica, inputs: Any, targets: Any, prediction: Prediction) -> Tensor:
+    output = replica.forward(replica.model, inputs)
+    return prediction.of(output.double(), targets)
+
+
+def _at_once(
+    replica: Replica, inputs: Any, targets: Any, prediction: Prediction, move: list[Tensor]
+) -> Tensor:
+    # Attention's fused kernels have no second derivative.
+    with torch.enable_grad(), repeatable(replica.model), sdpa_kernel(SDPBackend.MATH):
+        values = _values(replica, inputs, targets, prediction)
+        dual = torch.zeros_like(values, requires_grad=True)
+        pulled = torch.autograd.grad(
+            values, replica.parameters, dual, create_graph=True, allow_unused=True
+        )
+        along = [
+            (rows * step).sum().double()
+            for rows, step in zip(pulled, move, strict=True)
+            if rows is not None
+        ]
+        if not along:
+            return torch.zeros_like(values)
+        return torch.autograd.grad(torch.stack(along).sum(), dual)[0].detach()
+
+
+def _one_by_one(
+    replica: Replica, inputs: Any, targets: Any, prediction: Prediction, move: list[Tensor]
+) -> Tensor:
+    with torch.enable_grad(), repeatable(replica.model):
+        values = _values(replica, inputs, targets, prediction)
+        total = torch.zeros_like(values).flatten()
+        for i, value in enumerate(values.flatten()):
+            for parameter in replica.parameters:
+                parameter.grad = None
+            value.backward(retain_graph=True)
+            for parameter, step in zip(replica.parameters, move, strict=True):
+                if parameter.grad is not None:
+                    total[i] += (parameter.grad.to_dense() * step).sum().double()
+                parameter.grad = None
+        return total.view_as(values).detach()

@@ -1,0 +1,28 @@
+"""One real optimizer step, on a private copy: the caller's model is never touched."""
+
+from localelastic.update.modes import Mode, by_batch
+from localelastic.update.objective import LossLike, Objective, StepRefusedError
+from localelastic.update.optimizer import (
+    DEFAULT_LR,
+    OptimizerLike,
+    check_lr,
+    is_plain,
+    named,
+)
+from localelastic.update.repeatable import repeatable
+from localelastic.update.replica import Replica
+
+__all__ = [
+    "DEFAULT_LR",
+    "LossLike",
+    "Mode",
+    "Objective",
+    "OptimizerLike",
+    "Replica",
+    "StepRefusedError",
+    "by_batch",
+    "check_lr",
+    "is_plain",
+    "named",
+    "repeatable",
+]

@@ -1,0 +1,112 @@
+"""What a step goes down: the loss of the examples stepped on, as one number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from localelastic.errors import DataError, LocalElasticError, SettingError
+from localelastic.models import Loss, SquaredLoss, check_labels, own_loss
+
+
+class StepRefusedError(DataError):
+    """A step that would spoil the weights: its loss is not finite."""
+
+
+LossLike = Loss | Callable[[Tensor, Any], Tensor] | None
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The mean loss over the examples of a step.
+
+    Args:
+        loss: one of ours, ``loss(output, target)`` of PyTorch or your own, or ``None``: the loss
+            that the model itself returns when it is given labels, cross-entropy where targets are
+            classes, and the squared loss (section 2.2) where there is one output per example.
+    """
+
+    loss: LossLike = None
+
+    def of(self, raw: Any, output: Tensor, target: Any) -> Tensor:
+        """The loss at the output of one batch, a lone number.
+
+        Raises:
+            DataError: targets that do not fit the output.
+            SettingError: no loss, or one that gives no number.
+        """
+        loss = self.loss
+        if loss is None:
+            own = own_loss(raw) if target is None else None
+            if own is not None:
+                return mean_of(own)
+            loss = default_loss(output, target)
+        if isinstance(loss, Loss):
+            if output.ndim != 1:
+                raise SettingError(
+                    f"the {loss.name} loss expects one output per example, got shape "
+                    f"{tuple(output.shape)}; pass a loss for several, such as "
+                    "torch.nn.functional.cross_entropy"
+                )
+            goal = torch.full_like(output, loss.primary_target) if target is None else target
+            if goal.shape != output.shape:
+                raise DataError(
+                    f"expected one target per example, shape {tuple(output.shape)}, got "
+                    f"{tuple(goal.shape)}"
+                )
+            loss.check_targets(goal)
+            return mean_of(loss.value(output, goal.to(output.dtype)))
+        labels = isinstance(target, Tensor) and not target.is_floating_point() and target.ndim == 1
+        if labels and output.ndim == 2:
+            check_labels(target, output.shape[1])
+        try:
+            return mean_of(loss(output, target))
+        except LocalElasticError:
+            raise
+        except Exception as error:
+            what = "none" if target is None else f"{target.dtype} of {tuple(target.shape)}"
+            raise DataError(
+                f"the loss could not be computed from outputs of shape {tuple(output.shape)} and "
+                f"targets {what}: {type(error).__name__}: {error}"
+            ) from error
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        if self.loss is None:
+            return "default loss"
+        return getattr(self.loss, "name", getattr(self.loss, "__name__", type(self.loss).__name__))
+
+
+def default_loss(output: Tensor, target: Any) -> Loss | Callable[[Tensor, Any], Tensor]:
+    """The loss that fits outputs and targets.
+
+    Raises:
+        SettingError: none does without guessing.
+    """
+    if output.ndim == 1:
+        return SquaredLoss()
+    whole = isinstance(target, Tensor) and not target.is_floating_point()
+    if whole and output.ndim == 2 and target.ndim == 1:
+        return functional.cross_entropy
+    got = "no targets" if target is None else f"targets {target.dtype} {tuple(target.shape)}"
+    raise SettingError(
+        f"no loss was given, and none follows from outputs of shape {tuple(output.shape)} and "
+        f"{got}; pass loss=, a function of output and target"
+    )
+
+
+def mean_of(values: Tensor) -> Tensor:
+    """One number, however the loss was reduced.
+
+    Raises:
+        SettingError: it is not a number that can be differentiated.
+    """
+    if not isinstance(values, Tensor) or not values.is_floating_point():
+        raise SettingError(f"expected the loss to give a tensor, got {type(values).__name__}")
+    return values.mean() if values.ndim else values

@@ -1,0 +1,114 @@
+"""Whose step is taken: an optimizer of the caller, a recipe for one, or plain SGD."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from math import inf
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import SGD, Optimizer
+
+from localelastic.errors import ModelError, SettingError
+
+OptimizerLike = Optimizer | Callable[[Iterable[Tensor]], Optimizer] | None
+"""An optimizer of the model, with the state it has; ``partial(AdamW, lr=...)``; or plain SGD."""
+
+DEFAULT_LR = 0.01
+
+
+def check_lr(lr: float) -> None:
+    """Raise a ``SettingError`` unless the step size is positive and finite."""
+    if isinstance(lr, bool) or not isinstance(lr, int | float) or not 0 < lr < inf:
+        raise SettingError(f"expected a positive, finite step size lr, got {lr!r}")
+
+
+def copied_with(model: nn.Module, optimizer: OptimizerLike, lr: float | None) -> Any:
+    """A copy of the model, and of the optimizer with its state, bound to the copy.
+
+    Raises:
+        ModelError: the model cannot be copied.
+        SettingError: the optimizer has none of the model's parameters, or a step size comes twice.
+    """
+    if optimizer is not None and lr is not None:
+        raise SettingError(
+            f"expected an optimizer or lr, got both ({named(optimizer)} and lr={lr}); "
+            "the optimizer has its own step size"
+        )
+    if lr is not None:
+        check_lr(lr)
+    memo: dict[int, Any] = {}
+    try:
+        model_copy = copy.deepcopy(model, memo)
+        bound = copy.deepcopy(optimizer, memo) if isinstance(optimizer, Optimizer) else None
+    except Exception as error:
+        raise ModelError(
+            f"expected a model that can be copied, got {type(error).__name__}: {error}; "
+            "detach tensors stored on the model that carry a gradient"
+        ) from error
+    trainable = [p for p in model_copy.parameters() if p.requires_grad]
+    if not trainable:
+        raise ModelError(
+            "expected at least one trainable parameter, got a model whose parameters are all "
+            "frozen; set requires_grad on those that a step should move"
+        )
+    if bound is None:
+        if optimizer is None:
+            bound = SGD(trainable, lr=DEFAULT_LR if lr is None else lr)
+        else:
+            bound = optimizer(trainable) if callable(optimizer) else optimizer
+        if not isinstance(bound, Optimizer):
+            raise SettingError(
+                "expected a torch.optim optimizer of the model, or a function of its parameters "
+                f"that makes one, got {bound!r}"
+            )
+    ours = set(map(id, model_copy.parameters()))
+    if not any(id(p) in ours and p.requires_grad for p in parameters_of(bound)):
+        raise SettingError(
+            "expected an optimizer with trainable parameters of this model, got one with none of "
+            "them; make it from model.parameters()"
+        )
+    return model_copy, bound
+
+
+def parameters_of(optimizer: Optimizer) -> list[Tensor]:
+    """All parameters in the groups of an optimizer."""
+    return [p for group in optimizer.param_groups for p in group["params"]]
+
+
+def rebound(optimizer: Optimizer) -> Optimizer:
+    """A copy with a state of its own, that steps the same parameters."""
+    memo = {id(p): p for p in parameters_of(optimizer)}
+    return copy.deepcopy(optimizer, memo)
+
+
+def convert_state(optimizer: Optimizer, dtype: torch.dtype) -> None:
+    """Bring what the optimizer remembers of its parameters to their new precision."""
+    for parameter, state in optimizer.state.items():
+        for name, value in state.items():
+            moment = isinstance(value, Tensor) and value.is_floating_point() and value.ndim
+            if moment and value.shape == parameter.shape:
+                state[name] = value.to(dtype)
+
+
+def named(optimizer: OptimizerLike) -> str:
+    """The kind of an optimizer and its step size, in words."""
+    if optimizer is None:
+        return "SGD"
+    if isinstance(optimizer, Optimizer):
+        sizes = sorted({float(group["lr"]) for group in optimizer.param_groups if "lr" in group})
+        return f"{type(optimizer).__name__} with lr={', '.join(f'{lr:g}' for lr in sizes)}"
+    kind = getattr(optimizer, "func", optimizer)
+    return getattr(kind, "__name__", str(kind))
+
+
+def is_plain(optimizer: Optimizer) -> float | None:
+    """The step size, if a step is ``w - lr grad`` for every parameter and nothing else."""
+    if type(optimizer) is not SGD:
+        return None
+    extras = ("momentum", "weight_decay", "dampening", "nesterov", "maximize")
+    sizes = {float(group["lr"]) for group in optimizer.param_groups}
+    plain = not any(group[extra] for group in optimizer.param_groups for extra in extras)
+    return sizes.pop() if plain and len(sizes) == 1 else None

@@ -1,0 +1,64 @@
+"""Forward passes that leave no trace and draw the same random numbers each time."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from torch import nn
+
+_RANDOM = threading.RLock()
+
+
+@contextmanager
+def repeatable(model: nn.Module) -> Iterator[None]:
+    """The same random numbers each time, and buffers put back afterwards.
+
+    The global random states of Python, NumPy and PyTorch are restored; one thread at a time, since
+    they are shared by all. Attention takes its general path, with and without a gradient: its fast
+    one gives other numbers at padded places.
+    """
+    held = [
+        (module._buffers, name, buffer, buffer.clone())
+        for module in model.modules()
+        for name, buffer in module._buffers.items()
+        if buffer is not None
+    ]
+    try:
+        with _RANDOM, torch.random.fork_rng(), _forked(), _one_attention():
+            torch.manual_seed(0)
+            yield
+    finally:
+        with torch.no_grad():
+            for buffers, name, buffer, before in held:
+                if buffer.shape != before.shape:  # resized in place
+                    buffer.resize_(before.shape)
+                if not torch.equal(buffer, before):  # untouched, it may serve a backward pass
+                    buffer.copy_(before)
+                buffers[name] = buffer
+
+
+@contextmanager
+def _forked() -> Iterator[None]:
+    python, numpy = random.getstate(), np.random.get_state()
+    random.seed(0)
+    np.random.seed(0)
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)
+
+
+@contextmanager
+def _one_attention() -> Iterator[None]:
+    fast = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast)
