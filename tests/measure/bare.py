@@ -1,0 +1,164 @@
+"""The bare loop: copy, step with the real optimizer, forward again, subtract. Nothing of ours."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+Watch = Callable[[Tensor, Any], Tensor]
+
+
+class Bare(NamedTuple):
+    change: np.ndarray
+    self_change: np.ndarray
+    kl: np.ndarray
+    first_order: np.ndarray
+    finite: np.ndarray
+    moved_share: float
+    loss: float
+
+
+def forward(model: nn.Module, inputs: Any) -> Tensor:
+    """With the same random numbers each time; buffers are put back."""
+    kept = {name: buffer.clone() for name, buffer in model.named_buffers()}
+    torch.manual_seed(0)
+    raw = model(**inputs) if isinstance(inputs, Mapping) else model(inputs)
+    with torch.no_grad():
+        for name, buffer in model.named_buffers():
+            if not torch.equal(buffer, kept[name]):
+                buffer.copy_(kept[name])
+    raw = raw.logits if hasattr(raw, "logits") else raw
+    output = raw[0] if isinstance(raw, tuple) else raw
+    return output[:, 0] if output.ndim == 2 and output.shape[1] == 1 else output
+
+
+def bare_loop(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    step_on: tuple[Any, Any],
+    probes: tuple[Any, Any],
+    loss: Callable[[Tensor, Any], Tensor],
+    watch: Watch,
+) -> Bare:
+    """``model`` and ``optimizer`` are walked on: pass copies."""
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    start = [p.detach().clone() for p in parameters]
+
+    def predict(pair: tuple[Any, Any]) -> tuple[Tensor, Tensor]:
+        with torch.no_grad():
+            output = forward(model, pair[0])
+            return output, watch(output.double(), pair[1])
+
+    with torch.random.fork_rng():
+        output, before = predict(probes)
+        _, own = predict(step_on)
+        paid = []
+
+        def closure() -> Tensor:
+            optimizer.zero_grad()
+            value = loss(forward(model, step_on[0]), step_on[1])
+            value.backward()
+            paid.append(value.item())
+            return value
+
+        optimizer.step(closure)
+        output_after, after = predict(probes)
+        _, own_after = predict(step_on)
+        move = [p.detach().clone() - w for p, w in zip(parameters, start, strict=True)]
+
+        def at(scale: float) -> Tensor:
+            with torch.no_grad():
+                for p, w, step in zip(parameters, start, move, strict=True):
+                    p.copy_(w + scale * step)
+            return predict(probes)[1]
+
+        finite = (at(1e-4) - at(-1e-4)) / 2e-4
+        at(0.0)
+        linear = torch.zeros_like(before).flatten()
+        for i in range(len(linear)):
+            model.zero_grad()
+            watch(forward(model, probes[0]).double(), probes[1]).flatten()[i].backward()
+            linear[i] = sum(
+                (p.grad.to_dense() * step).sum().item()
+                for p, step in zip(parameters, move, strict=True)
+                if p.grad is not None
+            )
+    return Bare(
+        (after - before).numpy(),
+        (own_after - own).numpy(),
+        divergence(output, output_after),
+        linear.view_as(before).numpy(),
+        finite.numpy(),
+        sum(int((step != 0).sum()) for step in move) / sum(step.numel() for step in move),
+        paid[0],
+    )
+
+
+def divergence(output: Tensor, after: Tensor) -> np.ndarray:
+    """By the definition: ``sum p log(p / q)``; of one output, with its sigmoid."""
+    if output.ndim == 1:
+        p, q = (torch.stack([z.sigmoid(), 1 - z.sigmoid()], 1) for z in (output, after))
+    else:
+        p, q = output.softmax(1), after.softmax(1)
+    return (p * (p / q).log()).sum(1).numpy()
+
+
+def together(model: nn.Module, optimizer: Any) -> tuple[nn.Module, Any]:
+    """Copies that belong together."""
+    return copy.deepcopy((model, optimizer))
+
+
+def world(model: nn.Module, optimizer: torch.optim.Optimizer | None = None) -> dict[str, Any]:
+    """Everything that a measurement must leave alone, comparable."""
+    state = {name: (_bytes(v), v.data_ptr()) for name, v in _named(model)}
+    rules = {
+        name: [len(getattr(module, kind)) for kind in vars(module) if kind.endswith("_hooks")]
+        for name, module in model.named_modules()
+        if not isinstance(module, torch.jit.ScriptModule)
+    }
+    return {
+        "state": state,
+        "grads": {n: None if p.grad is None else _bytes(p.grad) for n, p in _parameters(model)},
+        "flags": {n: p.requires_grad for n, p in _parameters(model)},
+        "modes": {n: m.training for n, m in model.named_modules()},
+        "hooks": rules,
+        "optimizer": None if optimizer is None else _plain(optimizer.state_dict()),
+        "torch": _bytes(torch.get_rng_state()),
+        "numpy": str(np.random.get_state()),
+        "python": random.getstate(),
+        "settings": (
+            torch.get_default_dtype(),
+            torch.is_grad_enabled(),
+            torch.backends.mha.get_fastpath_enabled(),
+        ),
+    }
+
+
+def _parameters(model: nn.Module) -> list[tuple[str, Tensor]]:
+    return list(model.named_parameters(remove_duplicate=False))
+
+
+def _named(model: nn.Module) -> list[tuple[str, Tensor]]:
+    return [*_parameters(model), *model.named_buffers(remove_duplicate=False)]
+
+
+def _bytes(value: Tensor) -> bytes:
+    value = value.detach()
+    value = value.to_dense() if value.is_sparse else value
+    return value.contiguous().flatten().view(torch.uint8).numpy().tobytes()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return _bytes(value)
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    return value
