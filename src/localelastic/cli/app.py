@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from collections.abc import Callable
 from io import TextIOWrapper
 from typing import Annotated
 
@@ -19,6 +20,7 @@ from rich.text import Text
 from localelastic import __version__
 from localelastic.cli.cluster import cluster
 from localelastic.cli.lists import ListCommand
+from localelastic.cli.measure import check, measure
 from localelastic.cli.stopping import Stopped, stoppable
 from localelastic.errors import LocalElasticError, MeasurementError
 
@@ -36,7 +38,9 @@ def _unwrapped(text: str | None) -> str:
     return "\n\n".join(" ".join(part.split()) for part in (text or "").split("\n\n"))
 
 
-app.command(cls=ListCommand, help=_unwrapped(cluster.__doc__))(cluster)
+_COMMANDS: tuple[Callable[..., None], ...] = (cluster, measure, check)
+for _command in _COMMANDS:
+    app.command(cls=ListCommand, help=_unwrapped(_command.__doc__))(_command)
 
 
 def _version(wanted: bool) -> bool:
@@ -70,7 +74,10 @@ def main() -> None:
     except LocalElasticError as error:
         _fail(_in_flags(str(error)), exit_code=1 if isinstance(error, MeasurementError) else 2)
     except MemoryError as error:
-        _fail(f"out of memory ({error}); ask for a smaller --n-primary", exit_code=1)
+        _fail(
+            f"out of memory ({error}); ask for fewer examples (--n-primary)",
+            exit_code=1,
+        )
     except Stopped as stopped:
         print("Stopped; no unfinished results are left.", file=sys.stderr)
         sys.exit(stopped.exit_code)
@@ -81,7 +88,14 @@ def _fail(message: str, *, exit_code: int) -> None:
     sys.exit(exit_code)
 
 
-_NAMES = "|".join(name for name in inspect.signature(cluster).parameters if "_" in name.strip("_"))
+_NAMES = "|".join(
+    dict.fromkeys(
+        name
+        for command in _COMMANDS
+        for name in inspect.signature(command).parameters
+        if "_" in name.strip("_")
+    )
+)
 _NAMED = re.compile(rf"(?<![\w/.'-])({_NAMES})\b(?!['/.])=?")
 
 

@@ -16,9 +16,10 @@ from localelastic.models import LOSSES, NETWORKS
 from localelastic.similarity import SIMILARITIES
 
 
-def _option(
+def option(
     panel: str, metavar: str, text: str, *, flag: str | None = None, default: object = None
 ) -> typer.models.OptionInfo:
+    """An option in a panel, with what holds if it is not given."""
     flags = () if flag is None else (flag,)
     known = "" if default is None else f" [dim]\\[default: {default}][/]"
     return typer.Option(
@@ -26,11 +27,11 @@ def _option(
     )
 
 
-_task = partial(_option, "Task")
-_data = partial(_option, "Data")
-_network = partial(_option, "Network")
-_measure = partial(_option, "Measurement")
-_output = partial(_option, "Output")
+_task = partial(option, "Task")
+_data = partial(option, "Data")
+_network = partial(option, "Network")
+_measure = partial(option, "Measurement")
+_output = partial(option, "Output")
 
 Data = Annotated[
     str | None,

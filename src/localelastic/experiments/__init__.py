@@ -1,6 +1,15 @@
 """Whole jobs: spec to result record to rendering."""
 
 from localelastic.experiments.cluster import ClusterRun, Prepared, explain, prepare, run_cluster
+from localelastic.experiments.measure import (
+    MeasureRun,
+    PreparedMeasure,
+    check_measure,
+    prepare_measure,
+    run_measure,
+)
+from localelastic.experiments.measure_folder import checks_as_values, measured, write_measure
+from localelastic.experiments.measure_spec import OPTIMIZERS, OUTPUTS, MeasureSpec
 from localelastic.experiments.run_folder import (
     as_json,
     metrics,
@@ -11,15 +20,26 @@ from localelastic.experiments.run_folder import (
 from localelastic.experiments.spec import ClusterSpec
 
 __all__ = [
+    "OPTIMIZERS",
+    "OUTPUTS",
     "ClusterRun",
     "ClusterSpec",
+    "MeasureRun",
+    "MeasureSpec",
     "Prepared",
+    "PreparedMeasure",
     "as_json",
+    "check_measure",
+    "checks_as_values",
     "explain",
+    "measured",
     "metrics",
     "new_folder",
     "prepare",
+    "prepare_measure",
     "run_cluster",
+    "run_measure",
     "unused_folder",
+    "write_measure",
     "write_run",
 ]

@@ -32,7 +32,7 @@ def new_folder(target: Path) -> Iterator[Path]:
     partial = target.parent / f"{_partial(target)}{token_hex(4)}"
     made: list[Path] = []
     try:
-        with _writing(f"make {target}"):
+        with writing(f"make {target}"):
             if target.exists() or target.is_symlink():
                 raise OutputError(
                     f"expected a new output folder, got {target}, which exists; "
@@ -41,7 +41,7 @@ def new_folder(target: Path) -> Iterator[Path]:
             made += [folder for folder in target.parents if not folder.exists()]
             partial.mkdir(parents=True)
         yield partial
-        with _writing(f"move the results to {target}"):
+        with writing(f"move the results to {target}"):
             partial.rename(target)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -74,10 +74,10 @@ def write_run(run: ClusterRun, folder: Path) -> None:
         OutputError: a file cannot be written, such as on a full disk.
     """
     matrix = run.found.similarity
-    with _writing(f"write the results into {folder.parent}"):
-        _text(folder / "spec.json", run.spec.to_json())
-        _text(folder / "metrics.json", as_json(metrics(run)))
-        _text(folder / "environment.json", as_json(dict(run.record.environment)))
+    with writing(f"write the results into {folder.parent}"):
+        write_text(folder / "spec.json", run.spec.to_json())
+        write_text(folder / "metrics.json", as_json(metrics(run)))
+        write_text(folder / "environment.json", as_json(dict(run.record.environment)))
         _labels(run, folder / "labels.csv")
         np.savez_compressed(
             folder / "similarity.npz",
@@ -85,7 +85,7 @@ def write_run(run: ClusterRun, folder: Path) -> None:
             ids=np.array(matrix.ids),
             kept=np.array(matrix.kept),
         )
-        _text(folder / "report.html", render_report(run.record))
+        write_text(folder / "report.html", render_report(run.record))
 
 
 def metrics(run: ClusterRun) -> dict[str, object]:
@@ -120,7 +120,7 @@ def _labels(run: ClusterRun, path: Path) -> None:
     reasons = dict(run.found.similarity.excluded)
     primary = run.task.primary
     known = primary.classes or ("",) * len(primary)
-    with path.open("w", newline="", encoding="utf-8", errors=_ERRORS) as file:
+    with path.open("w", newline="", encoding="utf-8", errors=ERRORS) as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(["id", "cluster", "class", "left_out_because"])
         for name, label in zip(primary.ids, known, strict=True):
@@ -128,15 +128,16 @@ def _labels(run: ClusterRun, path: Path) -> None:
 
 
 # A file name need not be valid Unicode; the image it names is an example like any other.
-_ERRORS = "backslashreplace"
+ERRORS = "backslashreplace"
 
 
-def _text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8", errors=_ERRORS)
+def write_text(path: Path, text: str) -> None:
+    """Text as UTF-8."""
+    path.write_text(text, encoding="utf-8", errors=ERRORS)
 
 
 @contextmanager
-def _writing(what: str) -> Iterator[None]:
+def writing(what: str) -> Iterator[None]:
     """Whatever the system refuses becomes an ``OutputError`` that says what was tried."""
     try:
         yield

@@ -4,6 +4,7 @@ The page itself is ``localelastic.report.html.render_report``; it is not importe
 the rooms that only fill a record need no template engine and no drawing.
 """
 
+from localelastic.report.measure_record import Check, MeasureRecord, ShownExample
 from localelastic.report.records import ClusterRecord, Score
 
-__all__ = ["ClusterRecord", "Score"]
+__all__ = ["Check", "ClusterRecord", "MeasureRecord", "Score", "ShownExample"]

@@ -6,9 +6,11 @@ from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from localelastic.report.effect import charts, probe_groups, stepped_group, tiles
 from localelastic.report.gallery import clusters
 from localelastic.report.inline import fixed, number
 from localelastic.report.maps import maps
+from localelastic.report.measure_record import MeasureRecord
 from localelastic.report.page import confusion, figures
 from localelastic.report.records import ClusterRecord
 
@@ -44,6 +46,29 @@ def render_report(record: ClusterRecord) -> str:
         maps=maps(record),
         clusters=clusters(record),
         confusion=confusion(record),
+    )
+
+
+def render_measure(record: MeasureRecord) -> str:
+    """Write one step and what else moved as a page that needs no other file and no network.
+
+    Args:
+        record: the measurement, as ``localelastic measure`` leaves it.
+
+    Returns:
+        The text of an HTML file, to be saved as UTF-8.
+    """
+    return (
+        _environment()
+        .get_template("measure.html")
+        .render(
+            record=record,
+            figures=tiles(record),
+            stepped=stepped_group(record),
+            groups=probe_groups(record),
+            charts=charts(record),
+            warnings=sum(one.level == "warning" for one in record.checks),
+        )
     )
 
 
