@@ -49,8 +49,8 @@ class SimilarityMatrix:
 
 def averaged(
     passes: Iterable[Changes], similarity: Similarity, ids: tuple[str, ...]
-) -> tuple[Square, tuple[str | None, ...]]:
-    """The mean similarity over passes, and the reasons of rows that no pass gave a meaning.
+) -> tuple[Square, tuple[str | None, ...], str]:
+    """The mean similarity over passes, the reasons of rows without a meaning, and the way.
 
     A row is averaged over the passes in which it has one.
 
@@ -60,9 +60,10 @@ def averaged(
     n = len(ids)
     total, counts = np.zeros((n, n)), np.zeros(n)
     reasons: list[str | None] = [None] * n
+    way = ""
     for change in passes:
         values = similarity.of(change)
-        valid = change.valid
+        valid, way = change.valid, change.way
         total[valid] += values[valid]
         counts += valid
         reasons = [new or old for new, old in zip(change.reasons, reasons, strict=True)]
@@ -77,7 +78,7 @@ def averaged(
             f"none of the {n} steps had a meaning (first: {final[0]}); "
             "check the step size, the targets and the network"
         )
-    return total, final
+    return total, final, way
 
 
 def without_excluded(

@@ -39,7 +39,7 @@ class PredictionChange:
     prediction: str
     before: Values
     change: Values
-    self_change: Values
+    self_change: Float[ndarray, "b"] | Float[ndarray, "b c"]
     kl: Probes | None
     self_kl: Float[ndarray, "b"] | None
     first_order: Values | None
@@ -131,5 +131,5 @@ class PredictionChange:
         return f"PredictionChange({self.sentence})"
 
 
-def _size(values: Values) -> Probes:
+def _size(values: Float[ndarray, "m *c"]) -> Probes:
     return np.abs(values) if values.ndim == 1 else np.linalg.norm(values, axis=1)

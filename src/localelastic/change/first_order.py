@@ -16,7 +16,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from localelastic.data.nested import length, rows_of
 from localelastic.models import Prediction
 from localelastic.shapes import Progress, silent
-from localelastic.update import Replica, repeatable
+from localelastic.update import Replica, gradients, repeatable
 
 
 def first_order(
@@ -79,6 +79,8 @@ def _at_once(
         pulled = torch.autograd.grad(
             values, replica.parameters, dual, create_graph=True, allow_unused=True
         )
+        if any(rows is None and step.any() for rows, step in zip(pulled, move, strict=True)):
+            raise RuntimeError("a parameter that moved is hidden from the graph, or not used")
         along = [
             (rows * step).sum().double()
             for rows, step in zip(pulled, move, strict=True)
@@ -96,11 +98,8 @@ def _one_by_one(
         values = _values(replica, inputs, targets, prediction)
         total = torch.zeros_like(values).flatten()
         for i, value in enumerate(values.flatten()):
-            for parameter in replica.parameters:
-                parameter.grad = None
-            value.backward(retain_graph=True)
-            for parameter, step in zip(replica.parameters, move, strict=True):
-                if parameter.grad is not None:
-                    total[i] += (parameter.grad.to_dense() * step).sum().double()
-                parameter.grad = None
+            slopes = gradients(value, replica.parameters, retain_graph=True)
+            for slope, step in zip(slopes, move, strict=True):
+                if slope is not None:
+                    total[i] += (slope.to_dense() * step).sum().double()
         return total.view_as(values).detach()

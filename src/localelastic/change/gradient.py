@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from localelastic.change.gram import gradient_gram
+from localelastic.change.gram import gram_and_way
 from localelastic.change.record import Changes
 from localelastic.change.strategy import Question, Strategy
 from localelastic.change.watched import Watched
@@ -68,14 +68,14 @@ class Gradient(Strategy):
             watched = Watched(replica.model, question.forward, question.prediction)
             inputs = (inputs, replica.place(targets))
             slope = torch.ones(question.task.n_primary, dtype=torch.float64, device=replica.device)
-        gram = gradient_gram(watched, inputs, memory=self.memory, progress=progress)
+        gram, way = gram_and_way(watched, inputs, memory=self.memory, progress=progress)
         change = (-slope[:, None] * gram * slope[None, :]).cpu().numpy()
         reasons = [
             _reason(row, value) for row, value in zip(change, change.diagonal(), strict=True)
         ]
         change[[reason is not None for reason in reasons]] = 0.0
         ones = np.ones(len(change))
-        yield Changes(change, change.diagonal().copy(), ones, tuple(reasons))
+        yield Changes(change, change.diagonal().copy(), ones, tuple(reasons), way)
 
 
 def _reason(row: np.ndarray, self_change: float) -> str | None:

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from localelastic.change.factors import Factor, close, joined, product, stacked
 from localelastic.change.layers import Tape
+from localelastic.change.per_example import PerExample, one_at_a_time
 from localelastic.data.nested import length, rows_of
 from localelastic.errors import SettingError
 from localelastic.models import check_differentiable, outputs_of
@@ -52,6 +53,13 @@ def gradient_gram(
         ModelError: the output is not one number per example.
         SettingError: not even two examples fit into the memory.
     """
+    return gram_and_way(model, inputs, memory=memory, progress=progress)[0]
+
+
+def gram_and_way(
+    model: nn.Module, inputs: Any, *, memory: int | None = None, progress: Progress = silent
+) -> tuple[Float[Tensor, "n n"], str]:
+    """:func:`gradient_gram`, and in words how it was computed and why so."""
     parameters = [p for p in model.parameters() if p.requires_grad]
     budget = min(_MEMORY, psutil.virtual_memory().available // 4) if memory is None else memory
     known, each = _agreeing(model, parameters, rows_of(inputs, slice(0, _PROBE)))
@@ -64,10 +72,14 @@ def gradient_gram(
         except _Disagreement as found:
             known = [p for p in known if p not in found.parameters]
     rest = [p for p in parameters if p not in set(known)]
-    if rest:
-        width = sum(p.numel() * p.element_size() for p in rest)
-        _add_plain(total, model, rest, inputs, _fitting(budget, width, "gradients"), progress)
-    return total
+    if not rest:
+        return total, "layer by layer"
+    width = sum(p.numel() * p.element_size() for p in rest)
+    size = _fitting(budget, width, "gradients")
+    plain = PerExample(model, rest, rows_of(inputs, slice(0, _PROBE)))
+    _add_plain(total, plain, inputs, size, progress)
+    way = f"{len(rest)} of {len(parameters)} parameters by {plain.way}"
+    return total, f"layer by layer; {way}" if known else way
 
 
 class _Disagreement(Exception):  # noqa: N818  # caught above, never raised to a caller
@@ -115,8 +127,7 @@ def _known_gram(
 
 def _add_plain(
     total: Float[Tensor, "n n"],
-    model: nn.Module,
-    parameters: list[nn.Parameter],
+    plain: PerExample,
     inputs: Any,
     size: int,
     progress: Progress,
@@ -126,7 +137,7 @@ def _add_plain(
     done, pairs = 0, len(blocks) * (len(blocks) + 1) // 2
 
     def gradients(rows: Tensor) -> Tensor:
-        return torch.cat(_plain_gradients(model, parameters, rows_of(inputs, rows)), 1)
+        return torch.cat(plain.of(rows_of(inputs, rows)), 1)
 
     for number, rows in enumerate(blocks):
         ours = gradients(rows)
@@ -134,7 +145,7 @@ def _add_plain(
             theirs = ours if columns is rows else gradients(columns)
             _place(total, rows, columns, product(ours, theirs).double())
             done += 1
-            progress("gradients, one example at a time", done, pairs)
+            progress("per-example gradients", done, pairs)
 
 
 def _empty(parameters: list[nn.Parameter], n: int) -> Tensor:
@@ -157,7 +168,7 @@ def _agreeing(
     model: nn.Module, parameters: list[nn.Parameter], few: Any
 ) -> tuple[list[nn.Parameter], int]:
     """Parameters whose factors equal autograd, and what the factors of one example weigh."""
-    plain = _plain_gradients(model, parameters, few)
+    plain = one_at_a_time(model, parameters, few)
     try:
         factors, _ = _read_off(model, few, parameters)
     except RuntimeError:  # such as a layer that runs again in the backward pass
@@ -220,20 +231,3 @@ def _read_off(model: nn.Module, inputs: Any, wanted: list[nn.Parameter]) -> tupl
                 uses[own[name]].append(factor)
     found = {p: joined(uses[p]) for p in wanted if p in uses and p not in unclear}
     return {p: factor for p, factor in found.items() if factor is not None}, outputs
-
-
-def _plain_gradients(
-    model: nn.Module, parameters: list[nn.Parameter], inputs: Any
-) -> list[Float[Tensor, "n w"]]:
-    """Each parameter's gradient at each example, by autograd one example at a time."""
-    rows: list[list[Tensor]] = [[] for _ in parameters]
-    for one in _split(inputs, 1):
-        with torch.enable_grad(), repeatable(model):
-            output = outputs_of(model, one)
-            check_differentiable(output)
-            grads = torch.autograd.grad(output.sum(), parameters, allow_unused=True)
-        for row, grad, parameter in zip(rows, grads, parameters, strict=True):
-            # A sparse embedding has sparse gradients.
-            dense = torch.zeros_like(parameter) if grad is None else grad.to_dense()
-            row.append(dense.flatten())
-    return [torch.stack(row) for row in rows]

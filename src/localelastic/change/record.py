@@ -19,12 +19,14 @@ class Changes:
         unit: ``lr dL/df`` of each step, ``(n,)``: what the kernelized similarity divides by.
             First-order strategies give the change per unit step, with ``unit`` one.
         reasons: why a row has no meaning, or ``None`` where it has one.
+        way: how they were computed, beyond the name of the strategy.
     """
 
     change: Rows
     self_change: Vector
     unit: Vector
     reasons: tuple[str | None, ...]
+    way: str = ""
 
     @property
     def valid(self) -> Mask:

@@ -17,6 +17,7 @@ from localelastic.measure.resolve import (
     PredictionLike,
     as_examples,
     expect_function,
+    loss_for,
     prediction_for,
 )
 from localelastic.models import (
@@ -91,8 +92,8 @@ def prediction_change(
         A step on ``x = 1`` moves ``f(x') = w x' + b`` by ``-lr (f - y) (x x' + 1)``:
 
         >>> line = nn.Linear(1, 1)
-        >>> nn.init.zeros_(line.weight), nn.init.zeros_(line.bias)
-        (...)
+        >>> line.load_state_dict({"weight": torch.zeros(1, 1), "bias": torch.zeros(1)})
+        <All keys matched successfully>
         >>> found = prediction_change(line, torch.ones(1, 1), torch.tensor([[1.0], [3.0]]), lr=0.1)
         >>> found.change.round(6).tolist()
         [0.2, 0.4]
@@ -108,12 +109,14 @@ def prediction_change(
         forward=Forward(call, select),
         mode=mode,
     )
-    objective = Objective(loss)
     own = _Side(replica, stepped.inputs, stepped.targets)
     other = _Side(replica, probed.inputs, probed.targets)
-    watched = prediction_for(prediction, loss, replica.outputs(own.first()), other.targets)
+    output = replica.outputs(own.first())
+    watched = prediction_for(prediction, loss, output, other.targets)
+    loss = loss_for(loss, output, own.targets)
     if isinstance(watched, AnswerLogProbability) and loss is None and own.targets is not None:
-        objective = Objective(_answer_loss)
+        loss = answer_cross_entropy
+    objective = Objective(loss)
     progress("predictions", 0, 2)
     kept, before = own.kept(watched), other.kept(watched)
     _expect_finite(before, probed.ids, "before the step; repair the model or these probes")
@@ -147,7 +150,7 @@ def prediction_change(
         noise_floor=_array(floor),
         moved_share=share,
         loss=paid,
-        step=named(optimizer) + size,
+        step=f"{named(optimizer)}{size} on the {objective.name}",
         strategy=f"replay (a real step, then forward again{way})",
         notes=_notes(share, floor, watched.change(before, shift, other.targets)),
     )
@@ -169,7 +172,8 @@ class _Side:
         return self._replica.outputs(self.inputs, watched.kept, self.targets)
 
 
-def _answer_loss(output: Tensor, target: Tensor) -> Tensor:
+def answer_cross_entropy(output: Tensor, target: Tensor) -> Tensor:
+    """Minus the log-probability of the answer."""
     return -AnswerLogProbability().of(output, target)
 
 

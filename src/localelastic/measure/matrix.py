@@ -10,16 +10,15 @@ from torch import Tensor, nn
 
 from localelastic.change import Auto, Question, Strategy, choice_of, has_slope
 from localelastic.data.examples import Examples
-from localelastic.data.nested import rows_of
 from localelastic.errors import SettingError
 from localelastic.matrix import SimilarityMatrix, averaged, without_excluded
 from localelastic.measure.resolve import (
     PredictionLike,
     expect_function,
     expect_kinds,
-    prediction_for,
+    question_for,
 )
-from localelastic.models import Forward, Loss, SquaredLoss, as_given, code
+from localelastic.models import Forward
 from localelastic.shapes import Progress, silent
 from localelastic.similarity import Kernelized, NormalizedKernelized, SignedRelative, Similarity
 from localelastic.trajectory import Frozen, Trajectory
@@ -101,32 +100,24 @@ def similarity_matrix(
             "a sequential trajectory steps on auxiliary examples too, got none; "
             "pass them, or use the frozen trajectory"
         )
-    forward = Forward(call, select)
-    output = _first_output(model, primary, forward, mode)
-    if loss is None and output.ndim == 1:
-        loss = SquaredLoss()
-    question = Question(
+    question, output = question_for(
         model,
-        code(primary, auxiliary, loss) if isinstance(loss, Loss) else as_given(primary, auxiliary),
-        loss,
-        prediction_for(prediction, loss, output, primary.targets),
-        trajectory,
-        optimizer,
-        forward,
-        mode,
+        primary,
+        auxiliary,
+        loss=loss,
+        prediction=prediction,
+        trajectory=trajectory,
+        optimizer=optimizer,
+        forward=Forward(call, select),
+        mode=mode,
     )
     _expect_fitting(similarity, question, output)
     choice = choice_of(strategy, question)
     changes = choice.strategy.changes(question, progress)
-    values, reasons = averaged(changes, similarity, primary.ids)
-    words = f"{choice.strategy.name} ({choice.why})"
+    values, reasons, way = averaged(changes, similarity, primary.ids)
+    words = f"{choice.strategy.name} ({'; '.join(filter(None, (choice.why, way)))})"
     used = choice.strategy
     return without_excluded(values, reasons, primary.ids, similarity, words, used.exact, used.lr)
-
-
-def _first_output(model: nn.Module, primary: Examples, forward: Forward, mode: Mode) -> Tensor:
-    replica = Replica(model, forward=forward, mode=mode)
-    return replica.outputs(replica.place(rows_of(primary.inputs, slice(0, 1))))
 
 
 def _expect_fitting(similarity: Similarity, question: Question, output: Tensor) -> None:

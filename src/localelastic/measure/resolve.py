@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from localelastic.change import Question
 from localelastic.data.examples import Examples
+from localelastic.data.nested import rows_of
 from localelastic.errors import SettingError
-from localelastic.models import Custom, Logits, LogProbability, Loss, Prediction, Scalar
-from localelastic.update import LossLike
+from localelastic.models import (
+    Custom,
+    Forward,
+    Logits,
+    LogProbability,
+    Loss,
+    Prediction,
+    Scalar,
+    as_given,
+    code,
+)
+from localelastic.trajectory import Trajectory
+from localelastic.update import LossLike, Mode, OptimizerLike, Replica, default_loss
 
 PredictionLike = Prediction | Callable[[Tensor], Tensor] | None
 
@@ -46,6 +60,43 @@ def prediction_for(
         f"expected prediction= for outputs of shape {tuple(output.shape[1:])} per example; for a "
         "causal language model AnswerLogProbability(), else a function of the output"
     )
+
+
+def loss_for(loss: LossLike, output: Tensor, targets: Any) -> LossLike:
+    """The loss that was asked for, or the one that fits; ``None`` if only the model knows one."""
+    if loss is None and (targets is not None or output.ndim == 1):
+        with suppress(SettingError):  # said again by the step, if it needs one
+            return default_loss(output, targets)
+    return loss
+
+
+def question_for(
+    model: nn.Module,
+    primary: Examples,
+    auxiliary: Examples | None = None,
+    *,
+    loss: LossLike,
+    prediction: PredictionLike,
+    trajectory: Trajectory,
+    optimizer: OptimizerLike,
+    forward: Forward,
+    mode: Mode,
+) -> tuple[Question, Tensor]:
+    """What is to be measured, its defaults taken from the output at the first example; and that."""
+    replica = Replica(model, forward=forward, mode=mode)
+    output = replica.outputs(replica.place(rows_of(primary.inputs, slice(0, 1))))
+    loss = loss_for(loss, output, primary.targets)
+    question = Question(
+        model,
+        code(primary, auxiliary, loss) if isinstance(loss, Loss) else as_given(primary, auxiliary),
+        loss,
+        prediction_for(prediction, loss, output, primary.targets),
+        trajectory,
+        optimizer,
+        forward,
+        mode,
+    )
+    return question, output
 
 
 def as_examples(value: Any, name: str) -> Examples:

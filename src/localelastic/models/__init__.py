@@ -21,7 +21,14 @@ from localelastic.models.networks import (
     default_network,
     takes_images,
 )
-from localelastic.models.output import PLAIN, Forward, check_differentiable, outputs_of, own_loss
+from localelastic.models.output import (
+    PLAIN,
+    Forward,
+    arguments_of,
+    check_differentiable,
+    outputs_of,
+    own_loss,
+)
 from localelastic.models.prediction import Prediction, Probability, Scalar, ScalarPrediction
 from localelastic.models.softmax import kullback_leibler
 from localelastic.models.stability import sharpness
@@ -59,6 +66,7 @@ __all__ = [
     "TrainingRecord",
     "TwoLayer",
     "WarmUp",
+    "arguments_of",
     "as_given",
     "build_network",
     "check_differentiable",

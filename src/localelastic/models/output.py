@@ -33,7 +33,10 @@ class Forward:
         """What the model returns; it works on copies, because it may change its input in place."""
         inputs = mapped(lambda leaf: leaf.clone() if isinstance(leaf, Tensor) else leaf, inputs)
         try:
-            return (self.call or _called)(model, inputs)
+            if self.call is not None:
+                return self.call(model, inputs)
+            args, kwargs = arguments_of(model, inputs)
+            return model(*args, **kwargs)
         except ValueError as error:
             if "more than 1 value per channel" not in str(error):
                 raise
@@ -106,16 +109,14 @@ def check_differentiable(outputs: Tensor) -> None:
         )
 
 
-def _called(model: nn.Module, inputs: Any) -> Any:
+def arguments_of(model: nn.Module, inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What inputs are as positions and names of the model's ``forward``; see :class:`Forward`."""
     if isinstance(inputs, Mapping) and _takes_names(model, inputs):
-        return model(**inputs)
-    if (
-        isinstance(inputs, tuple | list)
-        and not hasattr(inputs, "_fields")
-        and _positions(model) > 1
-    ):
-        return model(*inputs)
-    return model(inputs)
+        return (), dict(inputs)
+    several = isinstance(inputs, tuple | list) and not hasattr(inputs, "_fields")
+    if several and _positions(model) > 1:
+        return tuple(inputs), {}
+    return (inputs,), {}
 
 
 def _parameters(model: nn.Module) -> list[inspect.Parameter]:

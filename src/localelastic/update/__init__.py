@@ -1,7 +1,8 @@
 """One real optimizer step, on a private copy: the caller's model is never touched."""
 
+from localelastic.update.gradients import gradients
 from localelastic.update.modes import Mode, by_batch
-from localelastic.update.objective import LossLike, Objective, StepRefusedError
+from localelastic.update.objective import LossLike, Objective, StepRefusedError, default_loss
 from localelastic.update.optimizer import (
     DEFAULT_LR,
     OptimizerLike,
@@ -22,6 +23,8 @@ __all__ = [
     "StepRefusedError",
     "by_batch",
     "check_lr",
+    "default_loss",
+    "gradients",
     "is_plain",
     "named",
     "repeatable",

@@ -79,7 +79,7 @@ class Objective:
     def name(self) -> str:
         """In words."""
         if self.loss is None:
-            return "default loss"
+            return "loss of the model itself"
         return getattr(self.loss, "name", getattr(self.loss, "__name__", type(self.loss).__name__))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from math import inf
 from typing import Any
 
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import SGD, Optimizer
 
+from localelastic.data.nested import leaves
 from localelastic.errors import ModelError, SettingError
 
 OptimizerLike = Optimizer | Callable[[Iterable[Tensor]], Optimizer] | None
@@ -39,7 +40,7 @@ def copied_with(model: nn.Module, optimizer: OptimizerLike, lr: float | None) ->
         )
     if lr is not None:
         check_lr(lr)
-    memo: dict[int, Any] = {}
+    memo: dict[int, Any] = {id(t): t.detach().clone() for t in _derived(model)}
     try:
         model_copy = copy.deepcopy(model, memo)
         bound = copy.deepcopy(optimizer, memo) if isinstance(optimizer, Optimizer) else None
@@ -71,6 +72,17 @@ def copied_with(model: nn.Module, optimizer: OptimizerLike, lr: float | None) ->
             "them; make it from model.parameters()"
         )
     return model_copy, bound
+
+
+def _derived(model: nn.Module) -> Iterator[Tensor]:
+    """Tensors that the model has computed and stored, which PyTorch would refuse to copy.
+
+    Such as the weight that old-style weight norm puts in place before each forward pass.
+    """
+    for module in model.modules():
+        for value in (*vars(module).values(), *module._buffers.values()):
+            if isinstance(value, Tensor | list | tuple | dict):
+                yield from (t for t in leaves(value) if isinstance(t, Tensor) and t.grad_fn)
 
 
 def parameters_of(optimizer: Optimizer) -> list[Tensor]:

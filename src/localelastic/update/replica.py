@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from localelastic.data.nested import length, mapped, rows_of
 from localelastic.errors import ModelError, SettingError
 from localelastic.models import PLAIN, Forward, check_differentiable
+from localelastic.update.gradients import gradients
 from localelastic.update.modes import Mode, set_mode
 from localelastic.update.objective import Objective, StepRefusedError
 from localelastic.update.optimizer import (
@@ -147,7 +148,8 @@ class Replica:
                 if not losses and not torch.isfinite(loss):
                     raise StepRefusedError("the loss is not finite: step refused")
                 losses.append(loss.item())
-                self._backward(loss)
+                for p, slope in zip(self.parameters, gradients(loss, self.parameters), strict=True):
+                    p.grad = slope
             return loss.detach()
 
         try:
@@ -155,15 +157,6 @@ class Replica:
         finally:
             optimizer.zero_grad()
         return losses[0]
-
-    def _backward(self, loss: Tensor) -> None:
-        """Gradients of what the optimizer moves, and of nothing else that the graph reaches."""
-        try:
-            loss.backward(inputs=self.parameters, retain_graph=True)
-        except RuntimeError:  # reentrant checkpoints refuse to be told
-            for parameter in self.parameters:
-                parameter.grad = None
-            loss.backward()
 
     def move(self) -> list[Tensor]:
         """``w+ - w`` of every parameter that can move."""
