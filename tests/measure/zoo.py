@@ -246,10 +246,9 @@ def _mlp(out: int, *between: nn.Module) -> nn.Sequential:
 
 
 def _old_weight_norm(out: int) -> nn.Module:
-    with torch.no_grad():  # else the module holds a tensor with a graph and cannot be copied
-        model = _mlp(out, nn.Tanh())
-        nn.utils.weight_norm(model[0])
-        return model
+    model = _mlp(out, nn.Tanh())
+    nn.utils.weight_norm(model[0])
+    return model
 
 
 def _scripted(out: int) -> nn.Module:
