@@ -15,9 +15,20 @@ import numpy as np
 import torch
 from torch import nn
 from torch.func import functional_call, grad, vmap
+from torch.nn import functional
 
-from localelastic import CNN, Examples, Frozen, Replay, Sequential, SquaredLoss, TwoLayer
+from localelastic import (
+    CNN,
+    Examples,
+    Frozen,
+    Replay,
+    Sequential,
+    SquaredLoss,
+    TwoLayer,
+    prediction_change,
+)
 from localelastic.change import ClosedForm, Question, Strategy, gradient_gram
+from localelastic.change.per_example import PerExample, one_at_a_time
 from localelastic.models import code
 from localelastic.models.descent import ByAutograd, Fused, descent
 from localelastic.numerics import kernels
@@ -286,6 +297,80 @@ def growth() -> Figures:
     return figures
 
 
+class SmallCNN(nn.Module):
+    """Two convolutions of 8 channels and ten classes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Conv2d(1, 8, 3), nn.Conv2d(8, 8, 3)
+        self.readout = nn.Linear(8 * 25, 10)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = functional.max_pool2d(torch.relu(self.first(x)), 2)
+        x = functional.max_pool2d(torch.relu(self.second(x)), 2)
+        return self.readout(x.flatten(1))
+
+
+def ten_classes(n: int) -> Examples:
+    labels = torch.randint(0, 10, (n,), generator=torch.Generator().manual_seed(0))
+    return Examples.of(digits_like(n, (1, 28, 28), 0).inputs, targets=labels)
+
+
+def one_step() -> Figures:
+    """One exact step of AdamW on a small CNN, 2,000 probes, against its bare forward passes.
+
+    Bare: two forward passes at the probes, and forward, backward and step at one example. In turns.
+    """
+    torch.manual_seed(0)
+    model, probes = SmallCNN(), ten_classes(2000)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    batches = probes.inputs.split(500)
+
+    def forward() -> None:
+        with torch.no_grad():
+            for batch in batches:
+                model(batch)
+
+    def bare() -> None:
+        forward()
+        loss = functional.cross_entropy(model(probes.inputs[:1]), probes.targets[:1])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        forward()
+
+    def ours(first_order: bool) -> None:
+        one = probes.take([0])
+        prediction_change(model, one, probes, optimizer=optimizer, first_order=first_order)
+
+    rounds = [[seconds(bare), seconds(partial(ours, False)), seconds(partial(ours, True))]]
+    rounds += [
+        [seconds(bare), seconds(partial(ours, False)), seconds(partial(ours, True))]
+        for _ in range(6)
+    ]
+    plain, exact, both = (min(times) for times in zip(*rounds, strict=True))
+    return {
+        "bare forward passes and step": plain,
+        "prediction_change, exact alone": exact,
+        "prediction_change, with first order": both,
+        "ratio, exact alone": exact / plain,
+        "ratio, with first order": both / plain,
+    }
+
+
+def per_example() -> Figures:
+    """Gradients of a small CNN's outputs at 500 probes: batched, and one at a time."""
+    torch.manual_seed(0)
+    model, inputs = SmallCNN(), ten_classes(500).inputs
+    watched = nn.Sequential(model, nn.Linear(10, 1))
+    parameters = list(watched.parameters())
+    batched = PerExample(watched, parameters, inputs[:3])
+    assert batched.why_not is None, batched.why_not
+    fast = best(partial(batched.of, inputs), 5)
+    slow = best(partial(one_at_a_time, watched, parameters, inputs), 2)
+    return {"batched": fast, "one at a time": slow, "ratio": slow / fast}
+
+
 CASES: dict[str, Callable[[], Figures]] = {
     case.__name__: case
     for case in (
@@ -300,5 +385,7 @@ CASES: dict[str, Callable[[], Figures]] = {
         two_layer_gram,
         warm_up_steps,
         growth,
+        one_step,
+        per_example,
     )
 }

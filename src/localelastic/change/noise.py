@@ -22,7 +22,7 @@ def noise_floor(
 
     For every probe the largest of: the rounding of its own prediction in the precision of the
     outputs; and, over a few probes, what predicting them again gives, among the same others, among
-    others, and two at a time.
+    others, and two at a time (the same others only, where the model draws random numbers).
 
     Args:
         replica: at the weights of ``before``.
@@ -40,8 +40,10 @@ def noise_floor(
     again = [
         replica.outputs(few, prediction.kept, goals, batch_size=size) for size in (len(some),) * 2
     ]
-    again.append(replica.outputs(few, prediction.kept, goals, batch_size=2))
-    pairs = [(first, again[0]), (again[0], again[1]), (again[0], again[2])]
+    pairs = [(again[0], again[1])]
+    if not replica.draws(few):  # with dropout the place in a batch decides on the mask
+        halved = replica.outputs(few, prediction.kept, goals, batch_size=2)
+        pairs += [(first, again[0]), (again[0], halved)]
     repeated = max(float(size_of(prediction.change(a, b - a, goals)).max()) for a, b in pairs)
     resolution = torch.finfo(replica.output_dtype).eps
     rounding = size_of(prediction.change(before, before.abs() * resolution, targets))

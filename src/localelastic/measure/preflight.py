@@ -238,7 +238,7 @@ class _Look:
                 "nothing",
             )
             return
-        if self._draws():
+        if self.replica.draws(self.few):
             yield Finding(
                 "note", "deterministic", "draws random numbers; every forward pass draws the same"
             )
@@ -266,7 +266,7 @@ class _Look:
 
     def batching(self) -> Iterator[Finding]:
         """Whether a batch gives the same numbers as one by one."""
-        if length(self.few) < 2 or by_batch(self.model):
+        if self._by_place():
             return
         apart = _distance(self._predictions(), self._predictions(batch_size=1))
         scale = float(size_of(self.replica.outputs(self.few).double()).max())
@@ -283,7 +283,7 @@ class _Look:
 
     def gradients(self) -> Iterator[Finding]:
         """Whether an example's gradient depends on who else is in the batch."""
-        if length(self.few) < 2 or by_batch(self.model):
+        if self._by_place():
             return
         together = self._gradient_of_first(length(self.few))
         alone = self._gradient_of_first(1)
@@ -366,12 +366,10 @@ class _Look:
     def _predictions(self, batch_size: int | None = None) -> Tensor:
         return self.replica.outputs(self.few, batch_size=batch_size).double()
 
-    def _draws(self) -> bool:
-        """Whether a forward pass moves the random state."""
-        with torch.no_grad(), repeatable(self.model):
-            before = torch.get_rng_state()
-            self.replica.forward(self.model, self.few)
-            return not torch.equal(before, torch.get_rng_state())
+    def _by_place(self) -> bool:
+        """Whether an example's place in the batch matters anyway, or there is only one."""
+        alone = length(self.few) < 2
+        return alone or bool(by_batch(self.model)) or self.replica.draws(self.few)
 
     def _gradient_of_first(self, size: int) -> Tensor:
         with torch.enable_grad(), repeatable(self.model):
@@ -407,8 +405,8 @@ def _duration(seconds: float) -> str:
     raise AssertionError
 
 
-def _size(n_bytes: float) -> str:
+def _size(n_bytes: int) -> str:
     for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if n_bytes >= size:
             return f"{n_bytes / size:.3g} {unit}"
-    return f"{n_bytes:.0f} bytes"
+    return f"{n_bytes} bytes"

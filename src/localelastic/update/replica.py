@@ -128,6 +128,13 @@ class Replica:
                 blocks.append(block)
             return torch.cat(blocks)
 
+    def draws(self, inputs: Any) -> bool:
+        """Whether a forward pass draws random numbers, as dropout does."""
+        with torch.no_grad(), repeatable(self.model):
+            before = torch.get_rng_state()
+            self.forward(self.model, inputs)
+            return not torch.equal(before, torch.get_rng_state())
+
     def step(self, inputs: Any, targets: Any, objective: Objective) -> float:
         """One step of the optimizer at some examples (eq. 1); the loss before it.
 
