@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,15 +23,19 @@ class Bare(NamedTuple):
     loss: float
 
 
-def forward(model: nn.Module, inputs: Any) -> Tensor:
-    """With the same random numbers each time; buffers are put back."""
-    kept = {name: buffer.clone() for name, buffer in model.named_buffers()}
+@contextmanager
+def as_before(model: nn.Module) -> Iterator[None]:
+    """The same random numbers each time, and buffers put back, after the backward pass if any."""
+    kept = [(buffer, buffer.clone()) for buffer in model.buffers()]
     torch.manual_seed(0)
-    raw = model(**inputs) if isinstance(inputs, Mapping) else model(inputs)
+    yield
     with torch.no_grad():
-        for name, buffer in model.named_buffers():
-            if not torch.equal(buffer, kept[name]):
-                buffer.copy_(kept[name])
+        for buffer, value in kept:
+            buffer.copy_(value)
+
+
+def forward(model: nn.Module, inputs: Any) -> Tensor:
+    raw = model(**inputs) if isinstance(inputs, Mapping) else model(inputs)
     raw = raw.logits if hasattr(raw, "logits") else raw
     output = raw[0] if isinstance(raw, tuple) else raw
     return output[:, 0] if output.ndim == 2 and output.shape[1] == 1 else output
@@ -43,13 +48,14 @@ def bare_loop(
     probes: tuple[Any, Any],
     loss: Callable[[Tensor, Any], Tensor],
     watch: Watch,
+    linear: bool = True,
 ) -> Bare:
     """``model`` and ``optimizer`` are walked on: pass twins of those that are measured."""
     parameters = [p for p in model.parameters() if p.requires_grad]
     start = [p.detach().clone() for p in parameters]
 
     def predict(pair: tuple[Any, Any]) -> tuple[Tensor, Tensor]:
-        with torch.no_grad():
+        with torch.no_grad(), as_before(model):
             output = forward(model, pair[0])
             return output.detach(), watch(output.detach().double(), pair[1])
 
@@ -60,8 +66,9 @@ def bare_loop(
 
         def closure() -> Tensor:
             optimizer.zero_grad()
-            value = loss(forward(model, step_on[0]), step_on[1])
-            value.backward()
+            with as_before(model):
+                value = loss(forward(model, step_on[0]), step_on[1])
+                value.backward()
             paid.append(value.item())
             return value
 
@@ -76,13 +83,15 @@ def bare_loop(
                     p.copy_(w + scale * step)
             return predict(probes)[1]
 
-        finite = (at(1e-4) - at(-1e-4)) / 2e-4
-        at(0.0)
-        linear = torch.zeros_like(before).flatten()
-        for i in range(len(linear)):
+        finite, first = torch.zeros_like(before), torch.zeros_like(before).flatten()
+        if linear:
+            finite = (at(1e-4) - at(-1e-4)) / 2e-4
+            at(0.0)
+        for i in range(len(first) if linear else 0):
             model.zero_grad()
-            watch(forward(model, probes[0]).double(), probes[1]).flatten()[i].backward()
-            linear[i] = sum(
+            with as_before(model):
+                watch(forward(model, probes[0]).double(), probes[1]).flatten()[i].backward()
+            first[i] = sum(
                 (p.grad.to_dense() * step).sum().item()
                 for p, step in zip(parameters, move, strict=True)
                 if p.grad is not None
@@ -91,7 +100,7 @@ def bare_loop(
         (after - before).numpy(),
         (own_after - own).numpy(),
         divergence(output, output_after),
-        linear.view_as(before).numpy(),
+        first.view_as(before).numpy(),
         finite.numpy(),
         sum(int((step != 0).sum()) for step in move) / sum(step.numel() for step in move),
         paid[0],

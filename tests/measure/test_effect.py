@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from bare import Bare, bare_loop, forward, world
+from bare import Bare, as_before, bare_loop, forward, world
 from torch import Tensor, nn, optim
 from torch.nn import functional
 from zoo import KINDS
@@ -77,8 +77,9 @@ class Walker:
 
             def closure() -> Tensor:
                 made.zero_grad()
-                value = forward(model, inputs).square().mean()
-                value.backward()
+                with as_before(model):
+                    value = forward(model, inputs).square().mean()
+                    value.backward()
                 return value
 
             with torch.random.fork_rng():

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from localelastic import Examples, ModelError, preflight
-from tests.worlds import fingerprint, points
+from worlds import fingerprint, points
 
 
 def classes(n: int = 6) -> Examples:

@@ -9,12 +9,12 @@ import sys
 
 import pytest
 import torch
+from bare import world
 from torch import Tensor, nn, optim
 from torch.nn import functional
-
-from bare import world
-from localelastic import Examples, Relative, Replay, prediction_change, similarity_matrix
 from zoo import KINDS, vectors
+
+from localelastic import Examples, Relative, Replay, prediction_change, similarity_matrix
 
 CALLS = {
     "prediction_change": lambda model, examples, optimizer: prediction_change(

@@ -1,0 +1,54 @@
+"""What users do around a measurement, and must not be able to break with it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from localelastic import errors
+from localelastic.change import Gradient, Replay
+from localelastic.data.examples import Examples
+from localelastic.measure import similarity_matrix
+from localelastic.models import SquaredLoss, TwoLayer, WarmUp, warm_up
+from localelastic.similarity import Kernelized
+from worlds import examples, points
+
+
+@pytest.mark.parametrize("strategy", [Gradient(), Replay(0.1)])
+@pytest.mark.parametrize("around", [torch.no_grad, torch.inference_mode])
+def test_inside_no_grad_and_inference_mode(strategy, around):
+    model, primary = TwoLayer((6,), width=5).double(), examples(4)
+    expected = similarity_matrix(model, primary, strategy=strategy).values
+    with around():
+        assert (similarity_matrix(model, primary, strategy=strategy).values == expected).all()
+        warm_up(model, primary, examples(4), loss=SquaredLoss(), settings=WarmUp(epochs=1))
+
+
+def test_inputs_that_require_grad_get_none():
+    inputs = points(4, (6,)).requires_grad_()
+    primary = Examples.of(inputs)
+    model = TwoLayer((6,), width=5).double()
+    similarity_matrix(model, primary, strategy=Replay(0.1))
+    warm_up(model, primary, primary, loss=SquaredLoss(), settings=WarmUp(epochs=1))
+    assert inputs.grad is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("primary", torch.zeros(3, 6), "Examples.of"),
+        ("similarity", "kernelized", "Similarity"),
+        ("similarity", Kernelized, "Similarity"),
+        ("loss", "squared", "function"),
+        ("trajectory", "frozen", "Trajectory"),
+        ("strategy", "replay", "Strategy"),
+    ],
+)
+def test_arguments_of_another_kind(name, value, expected):
+    arguments = {"model": nn.Linear(6, 1), "primary": examples(3)} | {name: value}
+    plain = similarity_matrix.__wrapped__
+    while hasattr(plain, "__wrapped__"):  # without the type checks of the tests
+        plain = plain.__wrapped__
+    with pytest.raises(errors.SettingError, match=f"expected {name}.*{expected}"):
+        plain(**arguments)

@@ -1,0 +1,117 @@
+"""``similarity_matrix`` with any loss, optimizer and prediction equals the bare loop, row by row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from bare import bare_loop, world
+from test_effect import TASKS, WALKERS, WATCHED, Row, known
+from zoo import KINDS
+
+from localelastic import Examples, Kernelized, Relative, Replay, SignedRelative, similarity_matrix
+
+N = 3
+ROWS = [
+    *(Row(walker=name, watching="logits") for name in WALKERS),
+    *(Row(task=name, watching="scalar" if TASKS[name].out == 1 else "logits") for name in TASKS),
+    *(Row(watching=name) for name in WATCHED),
+    *(Row(kind=name, watching="one class") for name in KINDS),
+    *(Row(kind=name, walker="AdamW, warm") for name in ("GRU", "transformer with padding")),
+]
+ROWS = list(dict.fromkeys(row for row in ROWS if row.possible))
+
+
+def marked(row: Row):
+    wrong = None if row.kind == "function that detaches" else known(row)
+    marks = () if wrong is None else pytest.mark.xfail(strict=True, reason=wrong)
+    return pytest.param(row, marks=marks, id=str(row))
+
+
+def length(values: np.ndarray) -> np.ndarray:
+    return np.abs(values) if values.ndim == 1 else np.linalg.norm(values, axis=1)
+
+
+@pytest.mark.filterwarnings("ignore:Full backward hook is firing")
+@pytest.mark.parametrize("row", map(marked, ROWS))
+def test_relative_similarity_equals_the_bare_loop(row):
+    kind, task, watching = KINDS[row.kind], TASKS[row.task], WATCHED[row.watching]
+    inputs, targets = kind.inputs(N, 2), task.targets(N, 2)
+
+    def pair():
+        model = kind.model(task.out)
+        return model, WALKERS[row.walker].of(model, kind.inputs(4, 9))
+
+    def one(values, i):
+        if isinstance(values, dict):
+            return {name: value[i : i + 1] for name, value in values.items()}
+        return values[i : i + 1]
+
+    expected = []
+    for i in range(N):
+        found = bare_loop(
+            *pair(),
+            (one(inputs, i), one(targets, i)),
+            (inputs, targets),
+            task.bare or task.loss,
+            watching.bare,
+            linear=False,
+        )
+        expected.append(length(found.change) / length(found.self_change))
+    model, optimizer = pair()
+    before = world(model, optimizer)
+    matrix = similarity_matrix(
+        model,
+        Examples.of(inputs, targets=targets),
+        loss=task.loss,
+        optimizer=optimizer,
+        prediction=watching.prediction,
+        similarity=Relative(),
+    )
+    assert world(model, optimizer) == before
+    assert matrix.excluded == ()
+    expected = np.stack(expected)
+    if row.kind == "dropout in train":  # one is stepped on under another mask than watched
+        np.testing.assert_allclose(np.diag(matrix.values), 1)
+        return
+    tolerance = 1e-5 if row.kind == "two precisions" else 1e-8
+    np.testing.assert_allclose(matrix.values, expected, rtol=0, atol=tolerance * expected.max())
+    assert (np.abs(expected - np.eye(N)).max() > 1e-3) and matrix.exact
+
+
+@pytest.mark.parametrize("lr", [0.1, 1e-6])
+def test_kernelized_of_the_log_probability_divides_by_minus_the_step(lr):
+    """``dL/df = -1`` for cross-entropy and the log-probability of the target."""
+    kind, task = KINDS["layer norm"], TASKS["cross-entropy"]
+    inputs, targets = kind.inputs(N, 2), task.targets(N, 2)
+    matrix = similarity_matrix(
+        kind.model(3),
+        Examples.of(inputs, targets=targets),
+        loss=task.loss,
+        similarity=Kernelized(),
+        strategy=Replay(lr),
+    )
+    for i in range(N):
+        model = kind.model(3)
+        found = bare_loop(
+            model,
+            torch.optim.SGD(model.parameters(), lr=lr),
+            (inputs[i : i + 1], targets[i : i + 1]),
+            (inputs, targets),
+            task.loss,
+            WATCHED["log-probability"].bare,
+            linear=False,
+        )
+        wanted = found.change / lr
+        np.testing.assert_allclose(matrix.values[i], wanted, atol=1e-7 * np.abs(wanted).max())
+
+
+def test_a_sign_is_kept_where_there_is_one():
+    kind = KINDS["two layers"]
+    given = Examples.of(kind.inputs(5, 2), targets=TASKS["cross-entropy"].targets(5, 2))
+    signed, plain = (
+        similarity_matrix(kind.model(3), given, similarity=each, strategy=Replay(0.1)).values
+        for each in (SignedRelative(), Relative())
+    )
+    assert (signed < 0).any()
+    np.testing.assert_allclose(np.abs(signed), plain)
