@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from localelastic import Examples, load_mnist
+from localelastic import load_mnist
 
 
 def digits() -> dict[str, object]:
@@ -38,6 +38,6 @@ def digits() -> dict[str, object]:
         "model": model,
         "examples": unseen,
         "targets": labels[:600],
-        "lr": 1e-4,
+        "lr": 3e-4,
         "step_on": unseen.ids[int(losses.argmax())],  # the digit it reads worst
     }

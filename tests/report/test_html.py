@@ -8,7 +8,7 @@ import pytest
 from localelastic.report import Score
 from localelastic.report.html import render_report
 
-VOID = {"meta", "link", "img", "br"}
+VOID = {"meta", "link", "img", "br", "source"}
 
 
 class Page(HTMLParser):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -74,12 +75,13 @@ def prepare_measure(spec: MeasureSpec) -> PreparedMeasure:
 def check_measure(prepared: PreparedMeasure) -> Preflight:
     """What to know of the model before it is measured."""
     examples = prepared.subject.examples
-    return preflight(
+    found = preflight(
         prepared.subject.model,
         examples,
-        step_on=examples.take(prepared.step_on),
+        step_on=[examples.ids[place] for place in prepared.step_on],
         **prepared.settings,
     )
+    return Preflight(tuple(replace(one, found=_in_flags(one.found)) for one in found.findings))
 
 
 def run_measure(
@@ -135,8 +137,8 @@ def _record(prepared: PreparedMeasure, found: PredictionChange, checks: Prefligh
     against[found.opposite(len(found.ids))] = True
     what = f"example {found.step_ids[0]}" if len(found.step_ids) == 1 else "a mini-batch"
     return MeasureRecord(
-        question=f"One step of {found.step} on {what}: how does every other {found.prediction} "
-        "move?",
+        question=f"One step on {what} ({found.step}): "
+        f"how does every other {found.prediction} move?",
         finding=found.sentence,
         prediction=found.prediction,
         outputs=1 if found.change.ndim == 1 else found.change.shape[1],
@@ -155,7 +157,7 @@ def _record(prepared: PreparedMeasure, found: PredictionChange, checks: Prefligh
         least=tuple(map(probe, found.least(spec.top))),
         opposite=tuple(map(probe, found.opposite(spec.top))),
         span=_span(subject.examples),
-        checks=tuple(Check(one.level, one.check, _in_flags(one.found)) for one in checks.findings),
+        checks=tuple(Check(one.level, one.check, one.found) for one in checks.findings),
         notes=tuple(map(_in_flags, found.notes)),
         settings=_settings(prepared, found),
         environment=environment(),
@@ -165,7 +167,8 @@ def _record(prepared: PreparedMeasure, found: PredictionChange, checks: Prefligh
 
 def _in_flags(words: str) -> str:
     """The advice for Python as it is typed in a terminal."""
-    return words.replace("dtype=torch.float64", "--precision float64")
+    words = words.replace("dtype=torch.float64", "--precision float64")
+    return re.sub(r"mode=['\"](eval|train)['\"]", r"--mode \1", words)
 
 
 def _shown(

@@ -159,7 +159,7 @@ def _kinds(
 
 
 def _area(count: int) -> float:
-    return 26 if count <= 100 else 14 if count <= 1000 else 6
+    return 26.0 if count <= 100 else 14.0 if count <= 1000 else 6.0
 
 
 def _dress(axes: Axes, ink: Ink) -> None:
