@@ -1,4 +1,4 @@
-"""The bare loop: a twin of the model, step with the real optimizer, forward again, subtract. Nothing of ours."""
+"""The bare loop: step on a twin with a real optimizer, forward again, subtract; nothing of ours."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def test_a2_a_step_on_one_with_batch_statistics():
     model = seeded(nn.Sequential, nn.Linear(6, 4), nn.BatchNorm1d(4), nn.Linear(4, 3))
     given = of_classes(vectors(4, 0))
     before = world(model)
-    with pytest.raises(ModelError, match="more than one example.*mode='eval'.*mini-batch"):
+    with pytest.raises(ModelError, match=r"more than one example.*mode='eval'.*mini-batch"):
         prediction_change(model, given.take([0]), given, mode="train")
     with pytest.raises(ModelError, match="more than one example"):
         similarity_matrix(model, given, similarity=Relative(), mode="train")
@@ -307,7 +307,7 @@ def test_a20_all_frozen_and_none_in_the_optimizer():
     with pytest.raises(SettingError, match=r"model\.parameters\(\)"):
         prediction_change(model, given, given, optimizer=optim.SGD(other.parameters(), lr=0.1))
     _freeze(model, "weight", "bias")
-    with pytest.raises(ModelError, match="all frozen|frozen.*requires_grad"):
+    with pytest.raises(ModelError, match="all frozen"):
         prediction_change(model, given, given)
 
 

@@ -1,4 +1,4 @@
-"""``prediction_change`` equals the bare loop, on every kind of model, optimizer, loss, prediction."""
+"""``prediction_change`` equals the bare loop: models, optimizers, losses, predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models of the transformers library: small ones made at random, and an encoder with real weights."""
+"""Models of the transformers library: small ones at random, an encoder with real weights."""
 
 from __future__ import annotations
 
