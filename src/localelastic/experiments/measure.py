@@ -137,8 +137,7 @@ def _record(prepared: PreparedMeasure, found: PredictionChange, checks: Prefligh
     against[found.opposite(len(found.ids))] = True
     what = f"example {found.step_ids[0]}" if len(found.step_ids) == 1 else "a mini-batch"
     return MeasureRecord(
-        question=f"One step on {what} ({found.step}): "
-        f"how does every other {found.prediction} move?",
+        question=f"One step on {what} ({found.step}): how does every other prediction move?",
         finding=found.sentence,
         prediction=found.prediction,
         outputs=1 if found.change.ndim == 1 else found.change.shape[1],

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 Probes = Float[np.ndarray, "m"]
 
@@ -126,8 +127,10 @@ def sorted_sizes(
     size, floor, against = size[order], noise_floor[order], against[order]
     seen, hidden = size > 0, size <= floor
     axes.set_yscale("log")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if (floor > 0).any():
-        axes.plot(rank, np.where(floor > 0, floor, np.nan), ".", ms=1.5, color=ink.soft, alpha=0.7)
+        dot = _area(len(size)) ** 0.5 / 2.2
+        axes.plot(rank, np.where(floor > 0, floor, np.nan), ".", ms=dot, color=ink.soft, alpha=0.7)
     for mask, colour, marker in _kinds(hidden, against, ink):
         axes.scatter(
             rank[mask & seen],
