@@ -695,7 +695,8 @@ def test_e3_fresh_and_warm_adam_take_different_steps_and_say_so():
     one, two = (
         prediction_change(model, given.take([0]), given, optimizer=each) for each in (fresh, warm)
     )
-    assert one.step == two.step == "AdamW with lr=0.01"
+    assert one.step == two.step
+    assert one.step.startswith("AdamW with lr=0.01")
     assert np.abs(one.change - two.change).max() > 1e-3
     # Fresh: every weight with a gradient moves by lr, in the sign of its gradient.
     twin = copy.deepcopy(model)
