@@ -252,7 +252,7 @@ def _mixed(count: int) -> list[Row]:
     return rows
 
 
-ROWS = list(dict.fromkeys(row for row in (*_alone(), *_mixed(35)) if row.possible))
+ROWS = list(dict.fromkeys(row for row in (*_alone(), *_mixed(15)) if row.possible))
 
 
 @dataclass
