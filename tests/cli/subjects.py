@@ -92,6 +92,45 @@ def nothing():
     return None
 
 
+class Raises(nn.Linear):
+    def forward(self, x):
+        raise ValueError("two\\nlines")
+
+
+def failing():
+    return Raises(3, 1), torch.ones(3, 3)
+
+
+def other_shape():
+    return nn.Linear(4, 1), torch.ones(3, 3)
+
+
+def batch_norm():
+    return nn.Sequential(nn.Linear(3, 1), nn.BatchNorm1d(1)), torch.ones(3, 3)
+
+
+def bad_call():
+    return {"model": nn.Linear(3, 1), "examples": torch.ones(3, 3), "call": lambda model: model}
+
+
+def bad_targets():
+    return nn.Linear(3, 1), torch.ones(3, 3), "abc"
+
+
+def bad_step_on():
+    return {"model": nn.Linear(3, 1), "examples": torch.ones(3, 3), "step_on": 1.5}
+
+
+def labels_as_array():
+    model, inputs = made((4,), 3)
+    return {
+        "model": model,
+        "examples": inputs.numpy(),
+        "targets": (torch.arange(12) % 3).numpy(),
+        "step_on": torch.tensor([1, 2]),
+    }
+
+
 def four():
     return 1, 2, 3, 4
 

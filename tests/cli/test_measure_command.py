@@ -179,7 +179,7 @@ def test_whose_step(measure, words, step):
     assert json.loads(out)["step"].startswith(step)
 
 
-@pytest.mark.parametrize("name", ["pictures", "texts", "tokens"])
+@pytest.mark.parametrize("name", ["pictures", "texts", "tokens", "labels_as_array"])
 def test_the_checks_themselves(measure, here, monkeypatch, name):
     monkeypatch.setattr(job, "preflight", localelastic.preflight)
     code, out, err = measure("measure", f"model.py:{name}", "--json", "--quiet")
@@ -234,6 +234,8 @@ BAD = [
     ("model.py:missing", "got none of examples"),
     ("model.py:not_finite", "the examples of model.py:not_finite|NaN or infinity"),
     ("model.py:no_inputs", "the examples of|got object"),
+    ("model.py:bad_targets", "targets as numbers|str"),
+    ("model.py:bad_step_on", "'step_on' of model.py:bad_step_on|1.5"),
     ("model.py:few_texts", "12 texts|got 1"),
     ("model.py:pictures --step-on p99", "--step-on to be ids|'p99'|did you mean 'p9'"),
     ("model.py:pictures --step-on p1 p1", "--step-on once|'p1' twice"),
@@ -247,6 +249,10 @@ BAD = [
     ("model.py:own_optimizer --lr 1", "its own step size|--optimizer"),
 ]
 BAD_TO_MEASURE = [
+    ("model.py:failing", "model of model.py:failing|(model.py, line |ValueError: two lines"),
+    ("model.py:other_shape", "model of model.py:other_shape|(linear.py, line |RuntimeError"),
+    ("model.py:batch_norm --probes 1", "pass --mode eval to use"),
+    ("model.py:bad_call", "a function beside it, failed|TypeError"),
     ("model.py:lone", "an example to probe|got none|--probes"),
     ("model.py:pictures --probes 3", "probes to be ids|'3'"),
     ("model.py:pictures --top 0", "--top of 1 or more"),
@@ -254,12 +260,12 @@ BAD_TO_MEASURE = [
     ("model.py:pictures --output scalar", "one output per example"),
     ("model.py:pictures --out taken", "new output folder|which exists"),
 ]
+TABLES = [("measure", BAD + BAD_TO_MEASURE), ("check", BAD[::4])]
 
 
 @pytest.mark.parametrize(
     ("command", "words", "said"),
-    [(command, *row) for command in ("measure", "check") for row in BAD]
-    + [("measure", *row) for row in BAD_TO_MEASURE],
+    [(command, *row) for command, rows in TABLES for row in rows],
 )
 def test_bad_input(measure, here, command, words, said):
     (here / "broken.py").write_text("import json\nimport absent\n")

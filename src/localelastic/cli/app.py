@@ -23,6 +23,7 @@ from localelastic.cli.lists import ListCommand
 from localelastic.cli.measure import check, measure
 from localelastic.cli.stopping import Stopped, stoppable
 from localelastic.errors import LocalElasticError, MeasurementError
+from localelastic.experiments import as_typed
 
 app = typer.Typer(
     help="Take one gradient step on one example: how does every other prediction move?",
@@ -106,4 +107,4 @@ def _in_flags(message: str) -> str:
         spaced = " " if found[0].endswith("=") else ""
         return "--" + found[1].replace("_", "-") + spaced
 
-    return _NAMED.sub(flag, message)
+    return as_typed(_NAMED.sub(flag, message))

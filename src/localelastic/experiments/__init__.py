@@ -9,7 +9,7 @@ from localelastic.experiments.measure import (
     run_measure,
 )
 from localelastic.experiments.measure_folder import checks_as_values, measured, write_measure
-from localelastic.experiments.measure_spec import OPTIMIZERS, OUTPUTS, MeasureSpec
+from localelastic.experiments.measure_spec import OPTIMIZERS, OUTPUTS, MeasureSpec, as_typed
 from localelastic.experiments.run_folder import (
     as_json,
     metrics,
@@ -29,6 +29,7 @@ __all__ = [
     "Prepared",
     "PreparedMeasure",
     "as_json",
+    "as_typed",
     "check_measure",
     "checks_as_values",
     "explain",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -18,8 +17,8 @@ from localelastic.change.effect import PredictionChange, Values
 from localelastic.data import Examples
 from localelastic.errors import DataError, SettingError
 from localelastic.experiments.environment import environment
-from localelastic.experiments.measure_spec import MeasureSpec
-from localelastic.experiments.subject import Subject, load_subject
+from localelastic.experiments.measure_spec import MeasureSpec, as_typed
+from localelastic.experiments.subject import Subject, load_subject, users_code
 from localelastic.measure import Preflight, prediction_change, preflight
 from localelastic.plots import is_image
 from localelastic.report.measure_record import Check, MeasureRecord, ShownExample
@@ -75,13 +74,14 @@ def prepare_measure(spec: MeasureSpec) -> PreparedMeasure:
 def check_measure(prepared: PreparedMeasure) -> Preflight:
     """What to know of the model before it is measured."""
     examples = prepared.subject.examples
-    found = preflight(
-        prepared.subject.model,
-        examples,
-        step_on=[examples.ids[place] for place in prepared.step_on],
-        **prepared.settings,
-    )
-    return Preflight(tuple(replace(one, found=_in_flags(one.found)) for one in found.findings))
+    with users_code(prepared.spec.function):
+        found = preflight(
+            prepared.subject.model,
+            examples,
+            step_on=[examples.ids[place] for place in prepared.step_on],
+            **prepared.settings,
+        )
+    return Preflight(tuple(replace(one, found=as_typed(one.found)) for one in found.findings))
 
 
 def run_measure(
@@ -90,7 +90,7 @@ def run_measure(
     """Take the step and look at every probe.
 
     Raises:
-        InputError: model, examples or settings that cannot be measured.
+        InputError: model, examples or settings that cannot be measured, or the model fails.
         MeasurementError: the step diverged.
     """
     examples = prepared.subject.examples
@@ -99,14 +99,15 @@ def run_measure(
             f"expected an example to probe beside the {len(prepared.step_on)} stepped on, got "
             "none; return more examples, or name some with --probes"
         )
-    found = prediction_change(
-        prepared.subject.model,
-        examples.take(prepared.step_on),
-        examples.take(prepared.probes),
-        first_order=prepared.spec.first_order,
-        progress=progress,
-        **prepared.settings,
-    )
+    with users_code(prepared.spec.function):
+        found = prediction_change(
+            prepared.subject.model,
+            examples.take(prepared.step_on),
+            examples.take(prepared.probes),
+            first_order=prepared.spec.first_order,
+            progress=progress,
+            **prepared.settings,
+        )
     return MeasureRun(prepared, found, checks, _record(prepared, found, checks))
 
 
@@ -157,17 +158,11 @@ def _record(prepared: PreparedMeasure, found: PredictionChange, checks: Prefligh
         opposite=tuple(map(probe, found.opposite(spec.top))),
         span=_span(subject.examples),
         checks=tuple(Check(one.level, one.check, one.found) for one in checks.findings),
-        notes=tuple(map(_in_flags, found.notes)),
+        notes=tuple(map(as_typed, found.notes)),
         settings=_settings(prepared, found),
         environment=environment(),
         command=spec.command,
     )
-
-
-def _in_flags(words: str) -> str:
-    """The advice for Python as it is typed in a terminal."""
-    words = words.replace("dtype=torch.float64", "--precision float64")
-    return re.sub(r"mode=['\"](eval|train)['\"]", r"--mode \1", words)
 
 
 def _shown(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass
 from functools import partial
@@ -142,6 +143,12 @@ class MeasureSpec:
             elif value is not None:
                 words += [name, f"{value:g}" if isinstance(value, float) else str(value)]
         return shlex.join(words if self.first_order else [*words, "--no-first-order"])
+
+
+def as_typed(words: str) -> str:
+    """The advice for Python as it is typed in a terminal."""
+    words = words.replace("dtype=torch.float64", "--precision float64")
+    return re.sub(r"mode=['\"](eval|train)['\"]", r"--mode \1", words)
 
 
 def _optimizer(model: nn.Module, name: str, lr: float | None) -> Optimizer | partial[Optimizer]:

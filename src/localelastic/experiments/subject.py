@@ -7,18 +7,28 @@ import importlib.util
 import inspect
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from torch import nn
+import numpy as np
+import torch
+from torch import Tensor, nn
 
 from localelastic.data import Examples
 from localelastic.data.nested import leaves
-from localelastic.errors import DataError, InputError, LocalElasticError, SettingError
+from localelastic.errors import (
+    DataError,
+    InputError,
+    LocalElasticError,
+    ModelError,
+    SettingError,
+)
 
+_OURS = Path(__file__).parents[1]
 _EXAMPLE = "model.py:function or package.module:function"
 _RETURNS = "(model, examples), (model, inputs, targets) or a dict of these by name"
 
@@ -212,7 +222,7 @@ def _subject(returned: Any, reference: str) -> Subject:
         given.model,
         examples,
         _texts(given.texts, examples, reference),
-        _ids(given.step_on),
+        _ids(given.step_on, reference),
         {key: value for key, value in settings.items() if value is not None},
     )
 
@@ -220,17 +230,17 @@ def _subject(returned: Any, reference: str) -> Subject:
 def _examples(given: _Returned, reference: str) -> Examples:
     try:
         if not isinstance(given.examples, Examples):
-            return Examples.of(given.examples, targets=given.targets)
+            return Examples.of(given.examples, targets=_targets(given.targets))
         if given.targets is None:
             return given.examples
-        return replace(given.examples, targets=given.targets)
+        return replace(given.examples, targets=torch.as_tensor(_targets(given.targets)))
     except DataError as error:
         raise DataError(f"the examples of {reference}: {error}") from error
     except (TypeError, ValueError, RuntimeError) as error:
         said = " ".join(str(error).split())[:200]
         raise DataError(
-            f"expected {reference} to return examples or inputs as tensors, got "
-            f"{type(given.examples).__name__} ({said})"
+            f"expected {reference} to return inputs as tensors and targets as numbers, got "
+            f"{type(given.examples).__name__} and {type(given.targets).__name__} ({said})"
         ) from error
 
 
@@ -248,7 +258,46 @@ def _texts(texts: Any, examples: Examples, reference: str) -> tuple[str, ...] | 
     return tuple(map(str, texts))
 
 
-def _ids(step_on: Any) -> tuple[str, ...]:
+def _ids(step_on: Any, reference: str) -> tuple[str, ...]:
     if step_on is None:
         return ()
-    return (str(step_on),) if isinstance(step_on, str | int) else tuple(map(str, step_on))
+    if isinstance(step_on, Tensor | np.ndarray):
+        step_on = step_on.tolist()
+    if isinstance(step_on, str | int):
+        return (str(step_on),)
+    if not isinstance(step_on, Iterable):
+        raise InputError(f"expected 'step_on' of {reference} to be ids, got {step_on!r}")
+    return tuple(map(str, step_on))
+
+
+def _targets(targets: Any) -> Any:
+    """Whole numbers stay whole, for they are classes."""
+    if targets is None or isinstance(targets, Tensor):
+        return targets
+    array = np.asarray(targets)
+    return torch.as_tensor(array.astype(np.int64)) if array.dtype.kind in "iu" else array
+
+
+@contextmanager
+def users_code(reference: str) -> Iterator[None]:
+    """What the model or a function beside it raises while it is measured, in one line.
+
+    Errors raised in our own rooms are bugs of ours and stay as they are.
+
+    Raises:
+        ModelError: the user's code failed.
+    """
+    try:
+        yield
+    except (LocalElasticError, MemoryError):
+        raise
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        path = Path(last.filename)
+        if path.is_relative_to(_OURS) and path != _OURS / "models" / "output.py":
+            raise
+        said = " ".join(str(error).split())
+        raise ModelError(
+            f"the model of {reference}, or a function beside it, failed ({path.name}, line "
+            f"{last.lineno}): {type(error).__name__}: {said}"[:600]
+        ) from error
