@@ -25,10 +25,10 @@ def digits() -> dict[str, object]:
         nn.ReLU(),
         nn.Linear(64, 10),
     )
-    optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
     inputs, targets = data.inputs[seen], labels[seen]
-    for _ in range(4):
-        for batch in torch.randperm(len(inputs)).split(64):
+    for _ in range(5):
+        for batch in torch.randperm(len(inputs)).split(300):
             optimizer.zero_grad()
             functional.cross_entropy(model(inputs[batch]), targets[batch]).backward()
             optimizer.step()

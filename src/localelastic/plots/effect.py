@@ -127,7 +127,7 @@ def sorted_sizes(
     size, floor, against = size[order], noise_floor[order], against[order]
     seen, hidden = size > 0, size <= floor
     axes.set_yscale("log")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     if (floor > 0).any():
         dot = _area(len(size)) ** 0.5 / 2.2
         axes.plot(rank, np.where(floor > 0, floor, np.nan), ".", ms=dot, color=ink.soft, alpha=0.7)
