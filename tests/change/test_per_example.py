@@ -6,12 +6,12 @@ import re
 
 import pytest
 import torch
-from tests.worlds import awkward_networks, fingerprint, points
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from localelastic.change.per_example import PerExample, one_at_a_time
 from localelastic.models import outputs_of
+from worlds import awkward_networks, fingerprint, points
 
 
 class Recurrent(nn.Module):

@@ -192,21 +192,12 @@ SAME = ["GRU", "LSTM", "checkpoint, reentrant", "checkpoint", "function of old s
         "table tied to the head", "layer under two names", "layer used twice", "sparse table",
         "bare parameter, returns a tuple", "scripted", "adapter on a frozen base",
         "two precisions"]  # fmt: skip
-WRONG = {
-    "two precisions": "factors in one precision are compared with weights in another",
-    "scripted": "parameters of a scripted copy are no leaves",
-}
 
 
 @pytest.mark.filterwarnings("ignore:Full backward hook is firing")
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=pytest.mark.xfail(strict=True, reason=WRONG[name]))
-        if name in WRONG
-        else name
-        for name in SAME
-    ],
+    list(SAME),
 )
 def test_a6_to_a24_gradients_of_awkward_models_are_those_of_autograd(name):
     model, inputs = KINDS[name].model(1), KINDS[name].inputs(4, 0)
@@ -395,14 +386,11 @@ def test_a24_neighbour_a_bag_of_sparse_words_with_its_own_optimizer(steps):
     near(found.first_order, wanted.first_order)
 
 
-SCRIPTED = pytest.mark.xfail(strict=True, reason="parameters of a scripted copy are no leaves")
-
-
 @pytest.mark.parametrize(
     "make",
     [
-        pytest.param(torch.jit.script, marks=SCRIPTED, id="scripted"),
-        pytest.param(lambda m: torch.jit.trace(m, vectors(2, 1)), marks=SCRIPTED, id="traced"),
+        pytest.param(torch.jit.script, id="scripted"),
+        pytest.param(lambda m: torch.jit.trace(m, vectors(2, 1)), id="traced"),
         pytest.param(lambda m: torch.compile(m, backend="eager"), id="compiled"),
         pytest.param(nn.DataParallel, id="parallel"),
     ],
@@ -715,10 +703,7 @@ def test_e3_fresh_and_warm_adam_take_different_steps_and_say_so():
 
 @pytest.mark.parametrize(
     "kind", ["SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop", "Adagrad",
-             "Adadelta", "ASGD", pytest.param("Adafactor", marks=pytest.mark.xfail(
-                 strict=True, reason="state of another shape keeps its precision")),
-             pytest.param("LBFGS", marks=pytest.mark.xfail(
-                 strict=True, reason="the copy of an optimizer loses its attributes"))],
+             "Adadelta", "ASGD", "Adafactor", "LBFGS"],
 )  # fmt: skip
 def test_e3_neighbour_a_warm_optimizer_in_another_precision(kind):
     """The state goes along from float32 to float64, and the step is the optimizer's own."""

@@ -288,29 +288,9 @@ def close(found: Any, expected: np.ndarray, rtol: float = 1e-9) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=rtol * scale + 1e-14)
 
 
-COPIED = "the copy of an optimizer keeps none of its attributes but state and groups"
-SCRIPTED = "the copy of a scripted model does not say which parameter is which"
-DETACHES = "a backward pass that detaches is differentiated once more, and silently in part"
-
-
-def known(row: Row) -> str | None:
-    """What is known to be wrong there."""
-    if row.kind == "scripted":
-        return SCRIPTED
-    if row.walker in ("LBFGS", "of my own"):
-        return COPIED
-    return DETACHES if row.kind == "function that detaches" else None
-
-
-def marked(row: Row) -> Any:
-    reason = known(row)
-    marks = () if reason is None else pytest.mark.xfail(strict=True, reason=reason)
-    return pytest.param(row, marks=marks, id=str(row))
-
-
 # The user's own hook on a first layer: PyTorch says that it fires.
 @pytest.mark.filterwarnings("ignore:Full backward hook is firing")
-@pytest.mark.parametrize("row", map(marked, ROWS))
+@pytest.mark.parametrize("row", ROWS, ids=str)
 def test_equals_the_bare_loop(row):
     this, watching = made(row), WATCHED[row.watching]
     before = world(this.model, this.optimizer)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from bare import bare_loop, world
-from test_effect import TASKS, WALKERS, WATCHED, Row, known
+from test_effect import TASKS, WALKERS, WATCHED, Row
 from zoo import KINDS, vectors
 
 from localelastic import (
@@ -30,18 +30,12 @@ ROWS = [
 ROWS = list(dict.fromkeys(row for row in ROWS if row.possible))
 
 
-def marked(row: Row):
-    wrong = None if row.kind == "function that detaches" else known(row)
-    marks = () if wrong is None else pytest.mark.xfail(strict=True, reason=wrong)
-    return pytest.param(row, marks=marks, id=str(row))
-
-
 def length(values: np.ndarray) -> np.ndarray:
     return np.abs(values) if values.ndim == 1 else np.linalg.norm(values, axis=1)
 
 
 @pytest.mark.filterwarnings("ignore:Full backward hook is firing")
-@pytest.mark.parametrize("row", map(marked, ROWS))
+@pytest.mark.parametrize("row", ROWS, ids=str)
 def test_relative_similarity_equals_the_bare_loop(row):
     kind, task, watching = KINDS[row.kind], TASKS[row.task], WATCHED[row.watching]
     inputs, targets = kind.inputs(N, 2), task.targets(N, 2)

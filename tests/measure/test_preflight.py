@@ -128,7 +128,7 @@ def test_batch_statistics_are_refused_or_warned_of():
 
 
 def test_a_single_step_through_batch_statistics_says_the_way_out():
-    with pytest.raises(ModelError, match="more than one example.*mode='eval'"):
+    with pytest.raises(ModelError, match=r"more than one example.*mode='eval'"):
         preflight(mlp(nn.BatchNorm1d(4)), classes(), mode="train")
 
 

@@ -87,9 +87,9 @@ class OuterProducts(Factor):
         shape = self.read.shape[-1], _DIRECTIONS
         directions = torch.randn(shape, generator=generator, dtype=self.read.dtype)
         directions = directions.to(self.read.device)
-        read = self.read @ directions * weights[:, None, None]
+        read = self.read @ directions * weights.to(self.read.dtype)[:, None, None]
         total = self.slope.flatten(0, 1).T @ read.flatten(0, 1)
-        return close(total, gradient.flatten(1) @ directions)
+        return close(total, gradient.flatten(1) @ directions.to(gradient.dtype))
 
     def cross(self, other: OuterProducts) -> Products:
         """Inner products with every gradient of ``other``, in float64.
@@ -171,7 +171,7 @@ class Lookups(Factor):
 
     def agrees(self, weights: Float[Tensor, "n"], gradient: Tensor) -> bool:
         """Added up in one table."""
-        slope = (self.slope * weights[:, None, None]).flatten(0, 1)
+        slope = (self.slope * weights.to(self.slope.dtype)[:, None, None]).flatten(0, 1)
         table = slope.new_zeros(self.table + 1, slope.shape[1])
         where = torch.where(self.tokens < 0, self.table, self.tokens).flatten()
         return close(table.index_add_(0, where, slope)[: self.table], gradient)
@@ -222,7 +222,7 @@ class Vectors(Factor):
 
     def agrees(self, weights: Float[Tensor, "n"], gradient: Tensor) -> bool:
         """One product."""
-        return close(weights @ self.gradients, gradient.flatten())
+        return close(weights.to(self.gradients.dtype) @ self.gradients, gradient.flatten())
 
     def cross(self, other: Vectors) -> Products:
         """``G G'^T``, in float64."""
@@ -244,8 +244,9 @@ def stacked(batches: Sequence[Factor]) -> Factor:
 
 def close(found: Tensor, expected: Tensor) -> bool:
     """Equal but for the rounding of a long sum."""
-    tolerance = 1e-6 if found.dtype == torch.float64 else 1e-3
-    return bool((found - expected).norm() <= tolerance * expected.norm())
+    exact = found.dtype == expected.dtype == torch.float64
+    found, expected = found.double(), expected.double()
+    return bool((found - expected).norm() <= (1e-6 if exact else 1e-3) * expected.norm())
 
 
 def _as_one(batches: Sequence[Tensor]) -> Tensor:

@@ -88,7 +88,32 @@ def _at_once(
         ]
         if not along:
             return torch.zeros_like(values)
-        return torch.autograd.grad(torch.stack(along).sum(), dual)[0].detach()
+        found = torch.autograd.grad(torch.stack(along).sum(), dual, retain_graph=True)[0].detach()
+        _check(values, found, replica, move)
+        return found
+
+
+def _check(values: Tensor, found: Tensor, replica: Replica, move: list[Tensor]) -> None:
+    """Compare a random combination of the result with one plain backward pass.
+
+    A backward pass of the user's that detaches is passed over without a word when it is
+    differentiated once more.
+
+    Raises:
+        RuntimeError: they differ.
+    """
+    generator = torch.Generator().manual_seed(0)
+    weights = torch.randn(values.shape, generator=generator, dtype=values.dtype).to(values.device)
+    slopes = gradients((values * weights).sum(), replica.parameters)
+    parts = [
+        (slope.to_dense() * step).double()
+        for slope, step in zip(slopes, move, strict=True)
+        if slope is not None
+    ]
+    expected = sum(float(part.sum()) for part in parts)
+    scale = sum(float(part.abs().sum()) for part in parts)
+    if abs(float((found * weights).sum()) - expected) > 1e-4 * scale:
+        raise RuntimeError("differentiated twice, the model gives another derivative")
 
 
 def _one_by_one(

@@ -33,7 +33,7 @@ _PROBE = 3
 _BATCH = 250
 _MEMORY = 4 * 2**30
 
-Factors = dict[nn.Parameter, Factor]
+Factors = dict[Tensor, Factor]
 
 
 def gradient_gram(
@@ -85,7 +85,7 @@ def gram_and_way(
 class _Disagreement(Exception):  # noqa: N818  # caught above, never raised to a caller
     """Parameters whose factors are not their gradients in some batch."""
 
-    def __init__(self, parameters: set[nn.Parameter]) -> None:
+    def __init__(self, parameters: set[Tensor]) -> None:
         super().__init__()
         self.parameters = parameters
 
@@ -103,7 +103,7 @@ def _fitting(budget: int, each: int, what: str) -> int:
 
 def _known_gram(
     model: nn.Module,
-    known: list[nn.Parameter],
+    known: list[Tensor],
     inputs: Any,
     size: int,
     progress: Progress,
@@ -148,7 +148,7 @@ def _add_plain(
             progress("per-example gradients", done, pairs)
 
 
-def _empty(parameters: list[nn.Parameter], n: int) -> Tensor:
+def _empty(parameters: list[Tensor], n: int) -> Tensor:
     device = parameters[0].device if parameters else None
     return torch.zeros(n, n, dtype=torch.float64, device=device)
 
@@ -164,9 +164,7 @@ def _place(total: Tensor, rows: Tensor, columns: Tensor, block: Tensor) -> None:
         total[columns[:, None], rows] += block.T
 
 
-def _agreeing(
-    model: nn.Module, parameters: list[nn.Parameter], few: Any
-) -> tuple[list[nn.Parameter], int]:
+def _agreeing(model: nn.Module, parameters: list[Tensor], few: Any) -> tuple[list[Tensor], int]:
     """Parameters whose factors equal autograd, and what the factors of one example weigh."""
     plain = one_at_a_time(model, parameters, few)
     try:
@@ -181,7 +179,7 @@ def _agreeing(
     return known, sum(factors[p].bytes for p in known) // length(few)
 
 
-def _factors(model: nn.Module, inputs: Any, wanted: list[nn.Parameter]) -> Factors:
+def _factors(model: nn.Module, inputs: Any, wanted: list[Tensor]) -> Factors:
     """Factors of the wanted parameters, from one forward and one backward pass per batch."""
     batches = [_batch_factors(model, batch, wanted) for batch in _split(inputs, _BATCH)]
     if len(batches) == 1:
@@ -189,7 +187,7 @@ def _factors(model: nn.Module, inputs: Any, wanted: list[nn.Parameter]) -> Facto
     return {p: stacked([batch.pop(p) for batch in batches]) for p in list(batches[0])}
 
 
-def _batch_factors(model: nn.Module, inputs: Any, wanted: list[nn.Parameter]) -> Factors:
+def _batch_factors(model: nn.Module, inputs: Any, wanted: list[Tensor]) -> Factors:
     """Factors of one batch, each compared with autograd in a random combination of outputs."""
     factors, outputs = _read_off(model, inputs, wanted)
     weights = torch.randn(
@@ -207,7 +205,7 @@ def _batch_factors(model: nn.Module, inputs: Any, wanted: list[nn.Parameter]) ->
     return factors
 
 
-def _read_off(model: nn.Module, inputs: Any, wanted: list[nn.Parameter]) -> tuple[Factors, Tensor]:
+def _read_off(model: nn.Module, inputs: Any, wanted: list[Tensor]) -> tuple[Factors, Tensor]:
     """What the rules say of one batch, and its outputs with their graph."""
     with torch.enable_grad(), repeatable(model):
         with Tape(model) as tape:
@@ -217,8 +215,8 @@ def _read_off(model: nn.Module, inputs: Any, wanted: list[nn.Parameter]) -> tupl
         if not watched:
             return {}, outputs
         slopes = torch.autograd.grad(outputs.sum(), watched, allow_unused=True, retain_graph=True)
-    uses: dict[nn.Parameter, list[Factor]] = defaultdict(list)
-    unclear: set[nn.Parameter] = set()
+    uses: dict[Tensor, list[Factor]] = defaultdict(list)
+    unclear: set[Tensor] = set()
     for use, slope in zip(tape.uses, slopes, strict=True):
         if slope is None:
             continue

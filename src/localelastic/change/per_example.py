@@ -32,7 +32,7 @@ class PerExample:
         few: the examples that decide.
     """
 
-    def __init__(self, model: nn.Module, parameters: list[nn.Parameter], few: Any) -> None:
+    def __init__(self, model: nn.Module, parameters: list[Tensor], few: Any) -> None:
         self._model, self._parameters = model, parameters
         self.why_not = self._obstacle(few)
 
@@ -83,7 +83,7 @@ class PerExample:
         return [rows[by_parameter[p]].detach().flatten(1) for p in self._parameters]
 
 
-def one_at_a_time(model: nn.Module, parameters: list[nn.Parameter], inputs: Any) -> Gradients:
+def one_at_a_time(model: nn.Module, parameters: list[Tensor], inputs: Any) -> Gradients:
     """By autograd, one example after the other: works for every model."""
     rows: list[list[Tensor]] = [[] for _ in parameters]
     for i in range(length(inputs)):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -69,15 +70,15 @@ def length(inputs: Any) -> int:
 
 def rows_of(inputs: Any, rows: slice | Sequence[int] | Int[Tensor, "n"]) -> Any:
     """The examples at some positions."""
+    return mapped(partial(_taken, rows), inputs)
 
-    def of(leaf: Leaf) -> Leaf:
-        if isinstance(leaf, Tensor):
-            return leaf[rows]
-        if isinstance(rows, slice):
-            return leaf[rows]
-        return [leaf[int(row)] for row in rows]
 
-    return mapped(of, inputs)
+def _taken(rows: slice | Sequence[int] | Int[Tensor, "n"], leaf: Leaf) -> Leaf:
+    if isinstance(leaf, Tensor):
+        return leaf[rows]
+    if isinstance(rows, slice):
+        return leaf[rows]
+    return [leaf[int(row)] for row in rows]
 
 
 def joined(parts: Sequence[Any]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -112,15 +112,15 @@ def prediction_change(
     own = _Side(replica, stepped.inputs, stepped.targets)
     other = _Side(replica, probed.inputs, probed.targets)
     output = replica.outputs(own.first())
-    watched = prediction_for(prediction, loss, output, other.targets)
+    watched = prediction_for(prediction, loss, output, other.goals)
     loss = loss_for(loss, output, own.targets)
-    if isinstance(watched, AnswerLogProbability) and loss is None and own.targets is not None:
+    if loss is None and isinstance(watched, AnswerLogProbability) and own.targets is not None:
         loss = answer_cross_entropy
     objective = Objective(loss)
     progress("predictions", 0, 2)
     kept, before = own.kept(watched), other.kept(watched)
     _expect_finite(before, probed.ids, "before the step; repair the model or these probes")
-    floor = noise_floor(replica, other.inputs, other.targets, watched, before)
+    floor = noise_floor(replica, other.inputs, other.goals, watched, before)
     paid = replica.step(own.inputs, own.targets, objective)
     progress("predictions", 1, 2)
     shift, own_shift = other.kept(watched) - before, own.kept(watched) - kept
@@ -131,7 +131,7 @@ def prediction_change(
         move = replica.move()
         replica.restore()
         linear, how = first_order_of(
-            replica, other.inputs, other.targets, watched, move, progress=progress
+            replica, other.inputs, other.goals, watched, move, progress=progress
         )
         way = f"; first order: {how}"
     kl = _divergence(watched, before, shift)
@@ -141,9 +141,9 @@ def prediction_change(
         ids=probed.ids,
         step_ids=stepped.ids,
         prediction=watched.name,
-        before=_array(watched.value(before, other.targets)),
-        change=_array(watched.change(before, shift, other.targets)),
-        self_change=_array(watched.change(kept, own_shift, own.targets)),
+        before=_array(watched.value(before, other.goals)),
+        change=_array(watched.change(before, shift, other.goals)),
+        self_change=_array(watched.change(kept, own_shift, own.goals)),
         kl=None if kl is None else _array(kl),
         self_kl=None if own_kl is None else _array(own_kl),
         first_order=None if linear is None else _array(linear),
@@ -152,16 +152,22 @@ def prediction_change(
         loss=paid,
         step=f"{named(optimizer)}{size} on the {objective.name}",
         strategy=f"replay (a real step, then forward again{way})",
-        notes=_notes(share, floor, watched.change(before, shift, other.targets)),
+        notes=_notes(share, floor, watched.change(before, shift, other.goals)),
     )
 
 
 class _Side:
-    """Examples on the copy's device."""
+    """Examples on the copy's device.
+
+    ``goals`` are the targets of a prediction: labels among the inputs, by which a model computes
+    its own loss, are targets too.
+    """
 
     def __init__(self, replica: Replica, inputs: Any, targets: Any) -> None:
         self._replica, self.inputs = replica, replica.place(inputs)
         self.targets = None if targets is None else replica.place(targets)
+        labels = self.inputs.get("labels") if isinstance(self.inputs, Mapping) else None
+        self.goals = self.targets if labels is None else labels
 
     def first(self) -> Any:
         """One example."""
@@ -169,7 +175,7 @@ class _Side:
 
     def kept(self, watched: Prediction) -> Tensor:
         """What the prediction keeps of the outputs, in float64."""
-        return self._replica.outputs(self.inputs, watched.kept, self.targets)
+        return self._replica.outputs(self.inputs, watched.kept, self.goals)
 
 
 def answer_cross_entropy(output: Tensor, target: Tensor) -> Tensor:

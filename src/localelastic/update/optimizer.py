@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 from collections.abc import Callable, Iterable, Iterator
 from math import inf
 from typing import Any
@@ -11,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import SGD, Optimizer
 
-from localelastic.data.nested import leaves
+from localelastic.data.nested import leaves, mapped
 from localelastic.errors import ModelError, SettingError
 
 OptimizerLike = Optimizer | Callable[[Iterable[Tensor]], Optimizer] | None
@@ -42,8 +43,11 @@ def copied_with(model: nn.Module, optimizer: OptimizerLike, lr: float | None) ->
         check_lr(lr)
     memo: dict[int, Any] = {id(t): t.detach().clone() for t in _derived(model)}
     try:
+        for module in model.modules():
+            if isinstance(module, torch.jit.ScriptModule):
+                _copy_script(module, memo)
         model_copy = copy.deepcopy(model, memo)
-        bound = copy.deepcopy(optimizer, memo) if isinstance(optimizer, Optimizer) else None
+        bound = _copied(optimizer, memo) if isinstance(optimizer, Optimizer) else None
     except Exception as error:
         raise ModelError(
             f"expected a model that can be copied, got {type(error).__name__}: {error}; "
@@ -92,17 +96,45 @@ def parameters_of(optimizer: Optimizer) -> list[Tensor]:
 
 def rebound(optimizer: Optimizer) -> Optimizer:
     """A copy with a state of its own, that steps the same parameters."""
-    memo = {id(p): p for p in parameters_of(optimizer)}
-    return copy.deepcopy(optimizer, memo)
+    return _copied(optimizer, {id(p): p for p in parameters_of(optimizer)})
+
+
+def _copied(optimizer: Optimizer, memo: dict[int, Any]) -> Optimizer:
+    """With all its attributes: PyTorch's own copies keep but groups and state.
+
+    A ``step`` that a scheduler has put in place would step the original, and is left out.
+    """
+    same = memo[id(optimizer)] = object.__new__(type(optimizer))
+    for name, value in vars(optimizer).items():
+        if name != "step":
+            vars(same)[name] = copy.deepcopy(value, memo)
+    return same
+
+
+def _copy_script(module: torch.jit.ScriptModule, memo: dict[int, Any]) -> None:
+    """By saving and loading: what PyTorch's own copy gives as parameters gathers no gradient."""
+    if id(module) in memo:
+        return
+    saved = io.BytesIO()
+    torch.jit.save(module, saved)
+    saved.seek(0)
+    same = memo[id(module)] = torch.jit.load(saved)
+    for part, twin in zip(module.modules(), same.modules(), strict=True):
+        twin.training = part.training
+        memo[id(part)] = twin
+    for old, new in zip(module.parameters(), same.parameters(), strict=True):
+        memo[id(old)] = new.requires_grad_(old.requires_grad)
 
 
 def convert_state(optimizer: Optimizer, dtype: torch.dtype) -> None:
     """Bring what the optimizer remembers of its parameters to their new precision."""
-    for parameter, state in optimizer.state.items():
-        for name, value in state.items():
-            moment = isinstance(value, Tensor) and value.is_floating_point() and value.ndim
-            if moment and value.shape == parameter.shape:
-                state[name] = value.to(dtype)
+
+    def converted(value: Any) -> Any:
+        floating = isinstance(value, Tensor) and value.is_floating_point()
+        return value.to(dtype) if floating else value
+
+    for state in optimizer.state.values():
+        state.update(mapped(converted, dict(state)))
 
 
 def named(optimizer: OptimizerLike) -> str:

@@ -30,7 +30,7 @@ def repeatable(model: nn.Module) -> Iterator[None]:
     ]
     try:
         with _RANDOM, torch.random.fork_rng(), _forked(), _one_attention():
-            torch.manual_seed(0)
+            _seed()
             yield
     finally:
         with torch.no_grad():
@@ -40,6 +40,13 @@ def repeatable(model: nn.Module) -> Iterator[None]:
                 if not torch.equal(buffer, before):  # untouched, it may serve a backward pass
                     buffer.copy_(before)
                 buffers[name] = buffer
+
+
+def _seed() -> None:
+    """As ``torch.manual_seed(0)``, which is slow where there is no accelerator."""
+    torch.default_generator.manual_seed(0)
+    if torch.cuda.is_available():
+        torch.cuda.manual_seed_all(0)
 
 
 @contextmanager
