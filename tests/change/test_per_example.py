@@ -1,4 +1,4 @@
-"""Per-example gradients: batched and one at a time are equal, and the reason for either is given."""
+"""Per-example gradients: batched and one at a time are equal, and the reason is given."""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ def test_a_saturated_probability_is_finite():
 def test_frozen_only_and_other_outputs_are_refused():
     model = TwoLayer((2,), width=3)
     primary = examples(3, (2,))
-    with pytest.raises(SettingError, match="logits with default loss, which has none"):
+    with pytest.raises(SettingError, match="logits with model's own loss, which has none"):
         similarity_matrix(nn.Linear(2, 2).double(), primary)
     for parameter in model.parameters():
         parameter.requires_grad_(False)

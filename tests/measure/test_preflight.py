@@ -88,7 +88,7 @@ def tied() -> nn.Module:
         (mlp(), "ok", "buffers", "writes none"),
         (mlp(), "ok", "train mode", "no layer behaves differently"),
         (mlp(), "ok", "gradients", "the same alone and in a batch"),
-        (mlp(), "ok", "output", "watching log-probability, stepping down the cross_entropy"),
+        (mlp(), "ok", "output", "watching log-probability, stepping down the cross entropy loss"),
         (mlp(), "ok", "weights", "43 of 43 weights"),
         (mlp(), "ok", "one step", "SGD with lr=0.01"),
         (mlp(nn.Dropout()), "note", "train mode", "Dropout '1' drops out: the same mask"),

@@ -12,7 +12,7 @@ gradient at each example, in blocks of examples.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import psutil
@@ -103,7 +103,7 @@ def _fitting(budget: int, each: int, what: str) -> int:
 
 def _known_gram(
     model: nn.Module,
-    known: list[Tensor],
+    known: Sequence[Tensor],
     inputs: Any,
     size: int,
     progress: Progress,
@@ -148,7 +148,7 @@ def _add_plain(
             progress("per-example gradients", done, pairs)
 
 
-def _empty(parameters: list[Tensor], n: int) -> Tensor:
+def _empty(parameters: Sequence[Tensor], n: int) -> Tensor:
     device = parameters[0].device if parameters else None
     return torch.zeros(n, n, dtype=torch.float64, device=device)
 
@@ -164,7 +164,7 @@ def _place(total: Tensor, rows: Tensor, columns: Tensor, block: Tensor) -> None:
         total[columns[:, None], rows] += block.T
 
 
-def _agreeing(model: nn.Module, parameters: list[Tensor], few: Any) -> tuple[list[Tensor], int]:
+def _agreeing(model: nn.Module, parameters: Sequence[Tensor], few: Any) -> tuple[list[Tensor], int]:
     """Parameters whose factors equal autograd, and what the factors of one example weigh."""
     plain = one_at_a_time(model, parameters, few)
     try:
@@ -179,7 +179,7 @@ def _agreeing(model: nn.Module, parameters: list[Tensor], few: Any) -> tuple[lis
     return known, sum(factors[p].bytes for p in known) // length(few)
 
 
-def _factors(model: nn.Module, inputs: Any, wanted: list[Tensor]) -> Factors:
+def _factors(model: nn.Module, inputs: Any, wanted: Sequence[Tensor]) -> Factors:
     """Factors of the wanted parameters, from one forward and one backward pass per batch."""
     batches = [_batch_factors(model, batch, wanted) for batch in _split(inputs, _BATCH)]
     if len(batches) == 1:
@@ -187,7 +187,7 @@ def _factors(model: nn.Module, inputs: Any, wanted: list[Tensor]) -> Factors:
     return {p: stacked([batch.pop(p) for batch in batches]) for p in list(batches[0])}
 
 
-def _batch_factors(model: nn.Module, inputs: Any, wanted: list[Tensor]) -> Factors:
+def _batch_factors(model: nn.Module, inputs: Any, wanted: Sequence[Tensor]) -> Factors:
     """Factors of one batch, each compared with autograd in a random combination of outputs."""
     factors, outputs = _read_off(model, inputs, wanted)
     weights = torch.randn(
@@ -205,7 +205,7 @@ def _batch_factors(model: nn.Module, inputs: Any, wanted: list[Tensor]) -> Facto
     return factors
 
 
-def _read_off(model: nn.Module, inputs: Any, wanted: list[Tensor]) -> tuple[Factors, Tensor]:
+def _read_off(model: nn.Module, inputs: Any, wanted: Sequence[Tensor]) -> tuple[Factors, Tensor]:
     """What the rules say of one batch, and its outputs with their graph."""
     with torch.enable_grad(), repeatable(model):
         with Tape(model) as tape:

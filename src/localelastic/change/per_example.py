@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -32,7 +32,7 @@ class PerExample:
         few: the examples that decide.
     """
 
-    def __init__(self, model: nn.Module, parameters: list[Tensor], few: Any) -> None:
+    def __init__(self, model: nn.Module, parameters: Sequence[Tensor], few: Any) -> None:
         self._model, self._parameters = model, parameters
         self.why_not = self._obstacle(few)
 
@@ -79,11 +79,13 @@ class PerExample:
 
         with torch.enable_grad(), repeatable(self._model):
             rows = vmap(grad(output), in_dims=(None, 0), randomness="same")(named, inputs)
-        by_parameter = {p: name for name, p in self._model.named_parameters() if p in wanted}
+        by_parameter: dict[Tensor, str] = {
+            p: name for name, p in self._model.named_parameters() if p in wanted
+        }
         return [rows[by_parameter[p]].detach().flatten(1) for p in self._parameters]
 
 
-def one_at_a_time(model: nn.Module, parameters: list[Tensor], inputs: Any) -> Gradients:
+def one_at_a_time(model: nn.Module, parameters: Sequence[Tensor], inputs: Any) -> Gradients:
     """By autograd, one example after the other: works for every model."""
     rows: list[list[Tensor]] = [[] for _ in parameters]
     for i in range(length(inputs)):

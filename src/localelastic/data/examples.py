@@ -85,8 +85,9 @@ class Examples:
     ) -> Examples:
         """Examples from what there is; missing ids are counted.
 
-        Tensors of whole numbers, such as tokens, are kept as they are. Numbers in arrays and plain
-        lists, and bytes of pixels, become floating point, as do targets that are not a tensor.
+        Tensors of whole numbers, such as tokens, are kept as they are, and so are whole targets,
+        such as classes. Numbers in arrays and plain lists, and bytes of pixels, become floating
+        point.
 
         Args:
             inputs: a tensor, an array, a list of numbers, or a structure of tensors; also a
@@ -112,8 +113,6 @@ class Examples:
         coded = targets
         if targets is not None and not isinstance(targets, Tensor):
             coded = torch.as_tensor(targets)
-            if not coded.is_floating_point():
-                coded = coded.to(torch.get_default_dtype())
         return cls(held, names, known, coded, source, above)
 
     def __len__(self) -> int:

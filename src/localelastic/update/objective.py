@@ -79,8 +79,11 @@ class Objective:
     def name(self) -> str:
         """In words."""
         if self.loss is None:
-            return "loss of the model itself"
-        return getattr(self.loss, "name", getattr(self.loss, "__name__", type(self.loss).__name__))
+            return "model's own loss"
+        if isinstance(self.loss, Loss):
+            return f"{self.loss.name} loss"
+        word = getattr(self.loss, "__name__", type(self.loss).__name__).replace("_", " ")
+        return word if "loss" in word.lower() else f"{word} loss"
 
 
 def default_loss(output: Tensor, target: Any) -> Loss | Callable[[Tensor, Any], Tensor]:
