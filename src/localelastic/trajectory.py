@@ -51,7 +51,7 @@ class Sequential(Trajectory):
         seed: of the random order, drawn anew in each pass.
 
     Raises:
-        SettingError: less than one pass.
+        SettingError: less than one pass, or a negative seed.
     """
 
     n_passes: int = 1
@@ -62,6 +62,8 @@ class Sequential(Trajectory):
     def __post_init__(self) -> None:
         if self.n_passes < 1:
             raise SettingError(f"expected at least one pass, got {self.n_passes}")
+        if self.seed < 0:
+            raise SettingError(f"expected a seed of 0 or more, got {self.seed}")
 
     def passes(self, n_primary: int, n_auxiliary: int) -> Iterator[list[int]]:
         """A random permutation of all examples, once per pass."""
