@@ -98,7 +98,7 @@ def test_both_contractions_agree(shapes, positions):
 
 def test_too_little_memory_is_said():
     model, shape = NETWORKS["TwoLayer-relu"]
-    with pytest.raises(SettingError, match=r"two examples, .* bytes, got 10"):
+    with pytest.raises(SettingError, match=r"two blocks of 1 examples, .* bytes, got 10"):
         gradient_gram(model, points(5, shape), memory=10)
 
 

@@ -69,6 +69,11 @@ def _values(replica: Replica, inputs: Any, targets: Any, prediction: Prediction)
     return prediction.of(output.double(), targets)
 
 
+def _inner(slope: Tensor, step: Tensor) -> Tensor:
+    """The change along a step; of complex weights PyTorch's gradient is that of both parts."""
+    return (slope.conj() * step).real.sum().double()
+
+
 def _at_once(
     replica: Replica, inputs: Any, targets: Any, prediction: Prediction, move: list[Tensor]
 ) -> Tensor:
@@ -82,9 +87,7 @@ def _at_once(
         if any(rows is None and step.any() for rows, step in zip(pulled, move, strict=True)):
             raise RuntimeError("a parameter that moved is hidden from the graph, or not used")
         along = [
-            (rows * step).sum().double()
-            for rows, step in zip(pulled, move, strict=True)
-            if rows is not None
+            _inner(rows, step) for rows, step in zip(pulled, move, strict=True) if rows is not None
         ]
         if not along:
             return torch.zeros_like(values)
@@ -106,7 +109,7 @@ def _check(values: Tensor, found: Tensor, replica: Replica, move: list[Tensor]) 
     weights = torch.randn(values.shape, generator=generator, dtype=values.dtype).to(values.device)
     slopes = gradients((values * weights).sum(), replica.parameters)
     parts = [
-        (slope.to_dense() * step).double()
+        (slope.to_dense().conj() * step).real.double()
         for slope, step in zip(slopes, move, strict=True)
         if slope is not None
     ]
@@ -126,5 +129,5 @@ def _one_by_one(
             slopes = gradients(value, replica.parameters, retain_graph=True)
             for slope, step in zip(slopes, move, strict=True):
                 if slope is not None:
-                    total[i] += (slope.to_dense() * step).sum().double()
+                    total[i] += _inner(slope.to_dense(), step)
         return total.view_as(values).detach()

@@ -31,6 +31,7 @@ from localelastic.update import repeatable
 
 _PROBE = 3
 _BATCH = 250
+_BLOCKS = 50
 _MEMORY = 4 * 2**30
 
 Factors = dict[Tensor, Factor]
@@ -65,7 +66,7 @@ def gram_and_way(
     known, each = _agreeing(model, parameters, rows_of(inputs, slice(0, _PROBE)))
     total = _empty(parameters, length(inputs))
     while known:
-        size = _fitting(budget, 2 * each, "factors")
+        size = _fitting(budget, 2 * each, length(inputs), "factors")
         try:
             total = _known_gram(model, known, inputs, size, progress)
             break
@@ -75,7 +76,7 @@ def gram_and_way(
     if not rest:
         return total, "layer by layer"
     width = sum(p.numel() * p.element_size() for p in rest)
-    size = _fitting(budget, width, "gradients")
+    size = _fitting(budget, width, length(inputs), "gradients")
     plain = PerExample(model, rest, rows_of(inputs, slice(0, _PROBE)))
     _add_plain(total, plain, inputs, size, progress)
     way = f"{len(rest)} of {len(parameters)} parameters by {plain.way}"
@@ -90,13 +91,17 @@ class _Disagreement(Exception):  # noqa: N818  # caught above, never raised to a
         self.parameters = parameters
 
 
-def _fitting(budget: int, each: int, what: str) -> int:
-    """How many examples per block, with two blocks in memory."""
-    size = budget // (2 * max(1, each))
-    if size < 1:
+def _fitting(budget: int, each: int, n: int, what: str) -> int:
+    """How many examples per block, with two blocks in memory.
+
+    Blocks of all of them together are passed forward and backward once for every other, so
+    hundreds of blocks would take for ever.
+    """
+    size, least = budget // (2 * max(1, each)), -(-n // _BLOCKS)
+    if size < least:
         raise SettingError(
-            f"expected memory for the {what} of two examples, {2 * each:,} bytes, got {budget:,}; "
-            "give more memory"
+            f"expected memory for the {what} of two blocks of {least} examples, "
+            f"{2 * least * each:,} bytes, got {budget:,}; give more memory"
         )
     return int(size)
 
@@ -174,7 +179,7 @@ def _agreeing(model: nn.Module, parameters: Sequence[Tensor], few: Any) -> tuple
     known = [
         p
         for p, expected in zip(parameters, plain, strict=True)
-        if p in factors and close(factors[p].rows(), expected)
+        if p in factors and not p.is_complex() and close(factors[p].rows(), expected)
     ]
     return known, sum(factors[p].bytes for p in known) // length(few)
 

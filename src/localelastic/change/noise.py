@@ -46,7 +46,13 @@ def noise_floor(
         pairs += [(first, again[0]), (again[0], halved)]
     repeated = max(float(size_of(prediction.change(a, b - a, goals)).max()) for a, b in pairs)
     resolution = torch.finfo(replica.output_dtype).eps
-    rounding = size_of(prediction.change(before, before.abs() * resolution, targets))
+    error = before.abs() * resolution
+    signs = torch.ones(before.shape[-1], device=before.device)
+    signs[1::2] = -1  # a shift common to all logits would be no change of a probability
+    rounding = size_of(prediction.change(before, error, targets))
+    if before.ndim > 1:
+        apart = size_of(prediction.change(before, error * signs, targets))
+        rounding = torch.maximum(rounding, apart)
     return rounding.clamp(min=repeated)
 
 

@@ -82,7 +82,7 @@ class PerExample:
         by_parameter: dict[Tensor, str] = {
             p: name for name, p in self._model.named_parameters() if p in wanted
         }
-        return [rows[by_parameter[p]].detach().flatten(1) for p in self._parameters]
+        return [_real(rows[by_parameter[p]].detach()).flatten(1) for p in self._parameters]
 
 
 def one_at_a_time(model: nn.Module, parameters: Sequence[Tensor], inputs: Any) -> Gradients:
@@ -96,8 +96,13 @@ def one_at_a_time(model: nn.Module, parameters: Sequence[Tensor], inputs: Any) -
         for row, gradient, parameter in zip(rows, found, parameters, strict=True):
             # A sparse embedding has sparse gradients.
             dense = torch.zeros_like(parameter) if gradient is None else gradient.to_dense()
-            row.append(dense.flatten())
+            row.append(_real(dense).flatten())
     return [torch.stack(row) for row in rows]
+
+
+def _real(gradient: Tensor) -> Tensor:
+    """Both parts of complex numbers side by side."""
+    return torch.view_as_real(gradient.resolve_conj()) if gradient.is_complex() else gradient
 
 
 def _is_plain(inputs: Any) -> bool:

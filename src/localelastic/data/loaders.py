@@ -28,13 +28,9 @@ def read_through(source: DataLoader[Any] | Dataset[Any]) -> tuple[Any, Tensor | 
             drops examples; a source without examples.
     """
     if isinstance(source, DataLoader):
-        if not isinstance(source.sampler, SequentialSampler | type(None)) or source.drop_last:
-            raise DataError(
-                "expected a DataLoader that keeps the order and every example, got one with "
-                f"{type(source.sampler).__name__}, drop_last={source.drop_last}; pass its dataset, "
-                "or a loader with shuffle=False and drop_last=False"
-            )
-        batches = list(source)
+        _expect_in_order(source)
+        with torch.random.fork_rng(devices=[]):  # a loader draws a seed
+            batches = list(source)
     elif isinstance(source, IterableDataset):
         batches = list(DataLoader(source, batch_size=_BATCH))
     else:
@@ -46,3 +42,18 @@ def read_through(source: DataLoader[Any] | Dataset[Any]) -> tuple[Any, Tensor | 
     if not (isinstance(first, list | tuple) and len(first) == 2 and isinstance(first[1], Tensor)):
         return joined(batches), None
     return joined([batch[0] for batch in batches]), torch.cat([batch[1] for batch in batches])
+
+
+def _expect_in_order(loader: DataLoader[Any]) -> None:
+    batches = loader.batch_sampler
+    sampler, drops = loader.sampler, loader.drop_last
+    if batches is not None:  # it may have been given instead of the two
+        sampler = getattr(batches, "sampler", batches)
+        drops = getattr(batches, "drop_last", True)
+    plain = isinstance(sampler, SequentialSampler) or isinstance(loader.dataset, IterableDataset)
+    if drops or not plain:
+        raise DataError(
+            "expected a DataLoader that keeps the order and every example, got one with "
+            f"{type(sampler).__name__}, drop_last={drops}; pass its dataset, or a loader with "
+            "shuffle=False and drop_last=False"
+        )

@@ -145,7 +145,7 @@ def _function(module: ModuleType, place: str, name: str) -> Callable[[], Any]:
             for key, value in vars(module).items()
             if callable(value) and getattr(value, "__module__", "") == module.__name__
         ]
-        known = ", ".join(own) or "none"
+        known = ", ".join(own[:8]) + (", ..." if own[8:] else "") or "none"
         got = "no such function" if function is None else f"a {type(function).__name__}"
         raise SettingError(f"expected a function {name!r} in {place}, got {got}; known: {known}")
     needed = _needed(function)
@@ -194,6 +194,7 @@ def _failed(error: BaseException, when: str, place: str) -> InputError:
 def _subject(returned: Any, reference: str) -> Subject:
     names = [field.name for field in fields(_Returned)]
     if isinstance(returned, Mapping):
+        returned = {"examples" if key == "inputs" else key: v for key, v in returned.items()}
         if unknown := [str(key) for key in returned if key not in names]:
             raise InputError(
                 f"expected the dict of {reference} to have {', '.join(names)}, "

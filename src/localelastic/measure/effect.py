@@ -12,7 +12,7 @@ from localelastic.change import first_order as first_order_of
 from localelastic.change import noise_floor
 from localelastic.change.effect import PredictionChange
 from localelastic.data.nested import length, rows_of
-from localelastic.errors import MeasurementError
+from localelastic.errors import DataError, MeasurementError
 from localelastic.measure.resolve import (
     PredictionLike,
     as_examples,
@@ -109,8 +109,8 @@ def prediction_change(
         forward=Forward(call, select),
         mode=mode,
     )
-    own = _Side(replica, stepped.inputs, stepped.targets)
-    other = _Side(replica, probed.inputs, probed.targets)
+    own = _Side("step_on", replica, stepped.inputs, stepped.targets)
+    other = _Side("probes", replica, probed.inputs, probed.targets)
     output = replica.outputs(own.first())
     watched = prediction_for(prediction, loss, output, other.goals)
     loss = loss_for(loss, output, own.targets)
@@ -152,7 +152,7 @@ def prediction_change(
         loss=paid,
         step=f"{named(optimizer)}{size} on the {objective.name}",
         strategy=f"replay (a real step, then forward again{way})",
-        notes=_notes(share, floor, watched.change(before, shift, other.goals)),
+        notes=_notes(replica, share, floor, watched.change(before, shift, other.goals)),
     )
 
 
@@ -163,7 +163,8 @@ class _Side:
     its own loss, are targets too.
     """
 
-    def __init__(self, replica: Replica, inputs: Any, targets: Any) -> None:
+    def __init__(self, name: str, replica: Replica, inputs: Any, targets: Any) -> None:
+        self._name = name
         self._replica, self.inputs = replica, replica.place(inputs)
         self.targets = None if targets is None else replica.place(targets)
         labels = self.inputs.get("labels") if isinstance(self.inputs, Mapping) else None
@@ -175,7 +176,15 @@ class _Side:
 
     def kept(self, watched: Prediction) -> Tensor:
         """What the prediction keeps of the outputs, in float64."""
+        if watched.needs_target:
+            try:
+                watched.of(self._replica.outputs(self.first()).double(), self._first_goals())
+            except DataError as error:
+                raise DataError(f"in {self._name}: {error}") from None
         return self._replica.outputs(self.inputs, watched.kept, self.goals)
+
+    def _first_goals(self) -> Any:
+        return None if self.goals is None else self.goals[: length(self.first())]
 
 
 def answer_cross_entropy(output: Tensor, target: Tensor) -> Tensor:
@@ -204,21 +213,25 @@ def _expect_finite(values: Tensor, ids: tuple[str, ...], when: str) -> None:
         )
 
 
-def _notes(share: float, floor: Tensor, change: Tensor) -> tuple[str, ...]:
-    notes = []
+def _notes(replica: Replica, share: float, floor: Tensor, change: Tensor) -> tuple[str, ...]:
+    notes, exact = [], replica.output_dtype == torch.float64
+    if replica.writes_weights:
+        notes.append(
+            "the forward pass itself writes into parameters, which counts as change and as move"
+        )
     if share == 0:
         notes.append("the step changed no weight: its gradient is zero, or lost to rounding")
     elif share < 0.5:
+        tells = "" if exact else " or lost it to rounding (dtype=torch.float64 tells which)"
         notes.append(
-            f"the step changed {share:.1%} of the weights; the rest had no gradient or lost it to "
-            "rounding (dtype=torch.float64 tells which)"
+            f"the step changed {share:.1%} of the weights; the rest had no gradient{tells}"
         )
     size = change.abs() if change.ndim == 1 else change.norm(dim=1)
     hidden = int((size <= floor).sum())
     if hidden:
         notes.append(
-            f"{hidden} of {len(floor)} changes are below the noise floor; "
-            "dtype=torch.float64 lowers it"
+            f"{hidden} of {len(floor)} changes are below the noise floor"
+            + ("" if exact else "; dtype=torch.float64 lowers it")
         )
     return tuple(notes)
 

@@ -65,13 +65,13 @@ def _detached(leaf: Any) -> Any:
 def _targets(examples: Examples, target: float, loss: Loss) -> PerExample:
     if examples.targets is None:
         return torch.full((len(examples),), target, dtype=torch.get_default_dtype())
-    if examples.targets.ndim != 1:
-        shape = tuple(examples.targets.shape)
+    n, shape = len(examples), tuple(examples.targets.shape)
+    if shape not in ((n,), (n, 1)):
         raise DataError(
-            f"the {loss.name} loss expects one target per input, shape ({len(examples)},), got "
-            f"shape {shape}"
+            f"the {loss.name} loss expects one target per input, shape ({n},), got shape {shape}; "
+            "pass a loss for several, such as torch.nn.functional.mse_loss"
         )
-    targets = examples.targets
+    targets = examples.targets.reshape(n)
     targets = targets if targets.is_floating_point() else targets.to(torch.get_default_dtype())
     loss.check_targets(targets)
     return targets

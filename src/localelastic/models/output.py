@@ -114,6 +114,7 @@ def arguments_of(model: nn.Module, inputs: Any) -> tuple[tuple[Any, ...], dict[s
     if isinstance(inputs, Mapping) and _takes_names(model, inputs):
         return (), dict(inputs)
     several = isinstance(inputs, tuple | list) and not hasattr(inputs, "_fields")
+    several = several and not all(isinstance(part, str) for part in inputs)  # a batch of texts
     if several and _positions(model) > 1:
         return tuple(inputs), {}
     return (inputs,), {}

@@ -63,6 +63,11 @@ def _unfit(model: nn.Module, layers: Layers) -> str | None:
     if parameters[0].dtype not in (torch.float32, torch.float64):
         return f"the weights are {parameters[0].dtype}"
     for module in model.modules():
-        if module._forward_hooks or module._forward_pre_hooks or module._backward_hooks:
+        hooks = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks)
+        if any(hooks) or module._backward_pre_hooks:
             return f"a {type(module).__name__} carries a hook"
+        if "forward" in vars(module):
+            return f"the forward of a {type(module).__name__} was replaced"
+    if any(p._backward_hooks for p in parameters):
+        return "a parameter carries a hook"
     return None

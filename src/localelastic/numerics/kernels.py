@@ -189,8 +189,12 @@ def smooth_steps(
                     gain, after = d, new
                     if sigmoid:
                         after = one / (one + math.exp(-new))
-                        # s(new) - s(old), written so that a small step keeps all of its digits.
-                        gain = -math.expm1(-d) * after / (one + math.exp(old))
+                        # s(new) - s(old), written so that a small step keeps all of its digits
+                        # and a large one does not overflow.
+                        if d >= zero:
+                            gain = -math.expm1(-d) * after / (one + math.exp(old))
+                        else:
+                            gain = math.expm1(d) / (one + math.exp(-old)) / (one + math.exp(new))
                     total += a[r] * gain + rate[t] * s * after
             shift[t, q] += total
         for r in range(chain.shape[1]):
@@ -241,7 +245,10 @@ def sigmoid_pairs(
                 s = one / (one + math.exp(-own[r, t]))
                 d = kappa[q, t] * a[r] * s * (one - s)
                 after = one / (one + math.exp(-z[q, r] - d))
-                shift[q, t] += rate[t] * s * after - a[r] * math.expm1(-d) * after * rest
+                gain = -math.expm1(-d) * after * rest
+                if d < 0:
+                    gain = math.expm1(d) * (one - rest) / (one + math.exp(z[q, r] + d))
+                shift[q, t] += rate[t] * s * after + a[r] * gain
 
 
 def frozen_pairs(activation: int, *arrays: ndarray) -> None:

@@ -54,6 +54,7 @@ class Objective:
                     "torch.nn.functional.cross_entropy"
                 )
             goal = torch.full_like(output, loss.primary_target) if target is None else target
+            goal = goal.reshape(-1) if goal.shape == (len(output), 1) else goal
             if goal.shape != output.shape:
                 raise DataError(
                     f"expected one target per example, shape {tuple(output.shape)}, got "
@@ -64,6 +65,10 @@ class Objective:
         labels = isinstance(target, Tensor) and not target.is_floating_point() and target.ndim == 1
         if labels and output.ndim == 2:
             check_labels(target, output.shape[1])
+        if isinstance(target, Tensor):
+            target = target.clone()  # a loss may write into it
+            if output.ndim == 1 and target.shape == (len(output), 1):
+                output = output[:, None]  # a column was made a row; the two would be broadcast
         try:
             return mean_of(loss(output, target))
         except LocalElasticError:
@@ -100,7 +105,7 @@ def default_loss(output: Tensor, target: Any) -> Loss | Callable[[Tensor, Any], 
     got = "no targets" if target is None else f"targets {target.dtype} {tuple(target.shape)}"
     raise SettingError(
         f"no loss was given, and none follows from outputs of shape {tuple(output.shape)} and "
-        f"{got}; pass loss=, a function of output and target"
+        f"{got}; give targets (whole numbers for classes), or pass loss=, a function of both"
     )
 
 

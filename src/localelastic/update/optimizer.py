@@ -6,6 +6,7 @@ import copy
 import io
 from collections.abc import Callable, Iterable, Iterator
 from math import inf
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -41,6 +42,7 @@ def copied_with(model: nn.Module, optimizer: OptimizerLike, lr: float | None) ->
         )
     if lr is not None:
         check_lr(lr)
+    _expect_own_forward(model)
     memo: dict[int, Any] = {id(t): t.detach().clone() for t in _derived(model)}
     try:
         for module in model.modules():
@@ -53,6 +55,7 @@ def copied_with(model: nn.Module, optimizer: OptimizerLike, lr: float | None) ->
             f"expected a model that can be copied, got {type(error).__name__}: {error}; "
             "detach tensors stored on the model that carry a gradient"
         ) from error
+    _copy_hooks(model, model_copy)
     trainable = [p for p in model_copy.parameters() if p.requires_grad]
     if not trainable:
         raise ModelError(
@@ -76,6 +79,38 @@ def copied_with(model: nn.Module, optimizer: OptimizerLike, lr: float | None) ->
             "them; make it from model.parameters()"
         )
     return model_copy, bound
+
+
+def _expect_own_forward(model: nn.Module) -> None:
+    """Refuse a ``forward`` put in place of a module's own: copied, it would run the original.
+
+    Raises:
+        ModelError: there is one.
+    """
+    for name, module in model.named_modules():
+        compiled = hasattr(module, "_orig_mod")  # keeps its module, which is copied
+        if isinstance(vars(module).get("forward"), FunctionType) and not compiled:
+            raise ModelError(
+                f"expected modules with a forward of their own, got a function put in its place in "
+                f"{type(module).__name__} {name!r}, which a copy could not separate from your "
+                "model; write it into a subclass, or use torch.compile(model) on the whole"
+            )
+
+
+def _copy_hooks(model: nn.Module, model_copy: nn.Module) -> None:
+    """Hooks on parameters, such as gradient masks, which PyTorch does not copy.
+
+    Raises:
+        ModelError: a hook that runs after a gradient was stored, which would meet your optimizer.
+    """
+    for (name, old), new in zip(model.named_parameters(), model_copy.parameters(), strict=True):
+        if getattr(old, "_post_accumulate_grad_hooks", None):
+            raise ModelError(
+                f"expected parameters without hooks that run after their gradient is stored, got "
+                f"one on {name!r}; remove it, and pass the optimizer to the measurement instead"
+            )
+        for hook in (old._backward_hooks or {}).values():
+            new.register_hook(hook)
 
 
 def _derived(model: nn.Module) -> Iterator[Tensor]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 _RANDOM = threading.RLock()
 
@@ -23,23 +23,31 @@ def repeatable(model: nn.Module) -> Iterator[None]:
     one gives other numbers at padded places.
     """
     held = [
-        (module._buffers, name, buffer, buffer.clone())
+        (module._buffers, dict(module._buffers.items()), [*map(_copy, module._buffers.values())])
         for module in model.modules()
-        for name, buffer in module._buffers.items()
-        if buffer is not None
     ]
+    torch.clear_autocast_cache()  # it holds weights from before a step
     try:
         with _RANDOM, torch.random.fork_rng(), _forked(), _one_attention():
             _seed()
             yield
     finally:
         with torch.no_grad():
-            for buffers, name, buffer, before in held:
-                if buffer.shape != before.shape:  # resized in place
-                    buffer.resize_(before.shape)
-                if not torch.equal(buffer, before):  # untouched, it may serve a backward pass
-                    buffer.copy_(before)
-                buffers[name] = buffer
+            for buffers, before, copies in held:
+                if isinstance(buffers, dict):  # not those of a script
+                    buffers.clear()
+                    buffers.update(before)
+                for buffer, value in zip(before.values(), copies, strict=True):
+                    if buffer is None or value is None:
+                        continue
+                    if buffer.shape != value.shape:  # resized in place
+                        buffer.resize_(value.shape)
+                    if not torch.equal(buffer, value):  # untouched, it may serve a backward pass
+                        buffer.copy_(value)
+
+
+def _copy(buffer: Tensor | None) -> Tensor | None:
+    return None if buffer is None else buffer.clone()
 
 
 def _seed() -> None:

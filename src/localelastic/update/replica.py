@@ -74,13 +74,17 @@ class Replica:
             self.model.to(dtype)
             convert_state(self.optimizer, dtype)
         everything = [p for p in self.model.parameters() if p.is_floating_point()]
+        every_other = [p for p in parameters_of(self.optimizer) if dtype and p.is_floating_point()]
+        for parameter in every_other:  # tensors that the model has not registered
+            parameter.data = parameter.data.to(dtype)
         for parameter in (*self.model.parameters(), *parameters_of(self.optimizer)):
             parameter.grad = None
-        moved = set(map(id, parameters_of(self.optimizer)))
-        self.parameters = [p for p in everything if p.requires_grad and id(p) in moved]
+        self.parameters = [p for p in parameters_of(self.optimizer) if p.requires_grad]
         self._dtype = everything[0].dtype if len({p.dtype for p in everything}) == 1 else None
+        self.writes_weights = False
+        """Whether a forward pass has changed a parameter, as embeddings with ``max_norm`` do."""
         self._batch_size, self.forward = batch_size, forward
-        self.output_dtype = everything[0].dtype
+        self.output_dtype = everything[0].dtype if everything else torch.get_default_dtype()
         self._start = [parameter.detach().clone() for parameter in self.parameters]
 
     @property
@@ -114,19 +118,24 @@ class Replica:
             targets: for ``keep``.
             batch_size: the copy's own if ``None``.
         """
-        size = batch_size or self._batch_size
+        size, versions = batch_size or self._batch_size, self._versions()
         with torch.no_grad():
             blocks = []
             for start in range(0, length(inputs), size):
                 rows = slice(start, start + size)
                 with repeatable(self.model):
                     block = self.forward(self.model, rows_of(inputs, rows))
-                self.output_dtype = block.dtype
-                if keep is not None:
-                    some = None if targets is None else rows_of(targets, rows)
-                    block = keep(block.double(), some)
+                    self.output_dtype = block.dtype
+                    if keep is not None:
+                        some = None if targets is None else rows_of(targets, rows)
+                        block = keep(block.double(), some)
                 blocks.append(block)
+            self.writes_weights |= self._versions() != versions
             return torch.cat(blocks)
+
+    def _versions(self) -> list[int]:
+        """Counts of the writes into every parameter."""
+        return [p._version for p in self.model.parameters() if not p.is_inference()]
 
     def draws(self, inputs: Any) -> bool:
         """Whether a forward pass draws random numbers, as dropout does."""
@@ -160,7 +169,8 @@ class Replica:
             return loss.detach()
 
         try:
-            optimizer.step(closure)  # type: ignore[arg-type]  # PyTorch's own return a tensor
+            with repeatable(self.model):  # an optimizer may draw noise
+                optimizer.step(closure)  # type: ignore[arg-type]  # PyTorch's own return a tensor
         finally:
             optimizer.zero_grad()
         return losses[0]
@@ -168,7 +178,7 @@ class Replica:
     def move(self) -> list[Tensor]:
         """``w+ - w`` of every parameter that can move."""
         return [
-            (p.detach().double() - start.double()).to(p.dtype)
+            (p.detach().to(wide(p)) - start.to(wide(p))).to(p.dtype)
             for p, start in zip(self.parameters, self._start, strict=True)
         ]
 
@@ -185,3 +195,8 @@ class Replica:
         with torch.no_grad():
             for parameter, start in zip(self.parameters, self._start, strict=True):
                 parameter.copy_(start)
+
+
+def wide(values: Tensor) -> torch.dtype:
+    """The widest precision of the kind of numbers."""
+    return torch.complex128 if values.is_complex() else torch.float64
