@@ -14,8 +14,11 @@ from localelastic.cluster import (
     clustering_accuracy,
 )
 from localelastic.data import (
+    GEOMETRIES,
     Examples,
     FirstSampling,
+    Geometry,
+    GeometrySample,
     Pixels,
     RandomSampling,
     Task,
@@ -61,6 +64,7 @@ __version__ = version("localelastic")
 
 __all__ = [
     "CNN",
+    "GEOMETRIES",
     "Activation",
     "AnswerLogProbability",
     "Auto",
@@ -71,6 +75,8 @@ __all__ = [
     "Examples",
     "FirstSampling",
     "Frozen",
+    "Geometry",
+    "GeometrySample",
     "Gradient",
     "InOrder",
     "InputError",

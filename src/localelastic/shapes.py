@@ -1,7 +1,8 @@
 """Axis vocabulary and array aliases; the only names used in signatures.
 
 Axes: ``n`` primary examples, ``m`` probes, ``t`` steps, ``d`` features, ``h`` hidden units,
-``c`` outputs, ``k`` clusters. ``*shape`` is the shape of one input.
+``c`` outputs, ``k`` clusters, ``q`` coordinates on a curve or surface. ``*shape`` is the shape of
+one input.
 """
 
 from collections.abc import Callable
@@ -30,6 +31,12 @@ Labels = Int[np.ndarray, "n"]
 
 Mask = Bool[np.ndarray, "n"]
 """Which examples or rows are meant."""
+
+Coordinates = Float[np.ndarray, "n q"]
+"""Where each point lies on its curve (one number) or surface (two)."""
+
+Points = Float[np.ndarray, "n d"]
+"""Where each point lies in the space of the inputs."""
 
 Progress = Callable[[str, int, int], None]
 """``progress(stage, done, total)``, called as long work goes on."""
