@@ -131,6 +131,7 @@ class Fused(Descent):
         if self._activation is Activation.SIGMOID:
             s = torch.sigmoid(z)
             return s, s * torch.sigmoid(-z)
-        on = z > 0
-        self._on |= on.any(1)
-        return z.clamp_(min=0), on.to(z.dtype)
+        on = (z > 0).to(z.dtype)
+        s = z.clamp_(min=0)
+        self._on |= s.amax(1) > 0
+        return s, on
