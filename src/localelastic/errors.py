@@ -7,6 +7,7 @@
     │   │   └── ClassError     an unknown, too small or shared class
     │   ├── ModelError         a model that does not fit: output, parameters
     │   └── SettingError       a number or choice out of range
+    │       └── MemoryBudgetError  less memory allowed than the work needs
     ├── MeasurementError       no step of the measurement had a meaning  (also a RuntimeError)
     └── OutputError            a result that cannot be written           (also an OSError)
 
@@ -40,6 +41,10 @@ class ModelError(InputError):
 
 class SettingError(InputError):
     """A setting is out of its range."""
+
+
+class MemoryBudgetError(SettingError):
+    """The work does not fit into the memory that it was allowed."""
 
 
 class MeasurementError(LocalElasticError, RuntimeError):

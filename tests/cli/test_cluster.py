@@ -198,6 +198,17 @@ def test_a_warm_up_that_diverges(run, here):
     assert contents(here) == set()
 
 
+def test_too_little_memory(run, here):
+    ran = run(
+        *("mnist", "--primary", 5, 8, "--auxiliary", 3, 9, "--n-primary", 40, "--n-auxiliary", 40),
+        *("--warm-up-epochs", 0, "--memory", 1e-6, "--out", "o"),
+    )
+    assert ran.code == 2
+    assert "expected memory for the factors" in ran.err
+    assert "give more memory" in ran.err
+    assert contents(here) == set()
+
+
 @pytest.mark.parametrize(("lr", "why"), [(1e38, "step diverged"), (1e-40, "no self-change")])
 def test_no_step_with_a_meaning(run, here, data, lr, why):
     ran = run(data, *TASK, *QUICK, "--strategy", "replay", "--lr", lr, "--out", "o")

@@ -112,14 +112,15 @@ class PredictionChange:
     @property
     def sentence(self) -> str:
         """What was found, in one sentence."""
+        what = _NOUNS.get(self.prediction, self.prediction)
         one = len(self.step_ids) == 1
         stepped = f"example {self.step_ids[0]}" if one else f"{len(self.step_ids)} examples"
         own = "its own" if one else "their own"
         if self.self_size == 0:
-            return f"A step on {stepped} moved nothing, not even {own} {self.prediction}."
+            return f"A step on {stepped} moved nothing, not even {own} {what}."
         hidden, against = int(self.below_floor.sum()), len(self.opposite(len(self.ids)))
         return (
-            f"A step on {stepped} changed {own} {self.prediction} by {self.self_size:.3g} and "
+            f"A step on {stepped} changed {own} {what} by {self.self_size:.3g} and "
             f"that of {len(self.ids)} probes by {np.median(self.relative):.2g} of it at the median "
             f"({self.relative.max():.2g} at most); {against} moved the other way, "
             f"{hidden} by no more than noise."
@@ -127,6 +128,10 @@ class PredictionChange:
 
     def __repr__(self) -> str:
         return f"PredictionChange({self.sentence})"
+
+
+_NOUNS = {"scalar": "output", "one class": "logit of the class"}
+"""What to call a prediction in a sentence."""
 
 
 def _size(values: Float[ndarray, "m *c"]) -> Probes:

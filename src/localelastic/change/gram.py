@@ -24,7 +24,7 @@ from localelastic.change.factors import Factor, close, joined, product, stacked
 from localelastic.change.layers import Tape
 from localelastic.change.per_example import PerExample, one_at_a_time
 from localelastic.data.nested import length, rows_of
-from localelastic.errors import SettingError
+from localelastic.errors import MemoryBudgetError
 from localelastic.models import check_differentiable, outputs_of
 from localelastic.shapes import Progress, silent
 from localelastic.update import repeatable
@@ -52,7 +52,7 @@ def gradient_gram(
 
     Raises:
         ModelError: the output is not one number per example.
-        SettingError: not even two examples fit into the memory.
+        MemoryBudgetError: not even two examples fit into the memory.
     """
     return gram_and_way(model, inputs, memory=memory, progress=progress)[0]
 
@@ -99,7 +99,7 @@ def _fitting(budget: int, each: int, n: int, what: str) -> int:
     """
     size, least = budget // (2 * max(1, each)), -(-n // _BLOCKS)
     if size < least:
-        raise SettingError(
+        raise MemoryBudgetError(
             f"expected memory for the {what} of two blocks of {least} examples, "
             f"{2 * least * each:,} bytes, got {budget:,}; give more memory"
         )

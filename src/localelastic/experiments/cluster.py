@@ -19,7 +19,7 @@ from localelastic.cluster import (
     score_clusters,
 )
 from localelastic.data import Examples, Task
-from localelastic.errors import DataError, MeasurementError, SettingError
+from localelastic.errors import DataError, MeasurementError, MemoryBudgetError, SettingError
 from localelastic.experiments.environment import environment
 from localelastic.experiments.spec import ClusterSpec
 from localelastic.experiments.words import finding, notes, question, settings_in_words
@@ -110,6 +110,8 @@ def run_cluster(prepared: Prepared, progress: Progress = silent) -> ClusterRun:
         kept = prepared.task.primary.take(found.similarity.kept)
         known = kept.classes if len(kept.class_names) > 1 else None
         scores = _scores(prepared.spec, kept, found.clusters.labels, progress) if known else ()
+    except MemoryBudgetError:
+        raise
     except SettingError as error:  # the examples as given are enough: that has been checked
         reason = str(error).partition(";")[0]
         raise MeasurementError(

@@ -197,8 +197,8 @@ def _subject(returned: Any, reference: str) -> Subject:
         returned = {"examples" if key == "inputs" else key: v for key, v in returned.items()}
         if unknown := [str(key) for key in returned if key not in names]:
             raise InputError(
-                f"expected the dict of {reference} to have {', '.join(names)}, "
-                f"got also {', '.join(unknown)}"
+                f"expected the dict of {reference} to have {', '.join(map(repr, names))}, "
+                f"got also {', '.join(map(repr, unknown))}"
             )
         if missing := [key for key in ("model", "examples") if returned.get(key) is None]:
             raise InputError(

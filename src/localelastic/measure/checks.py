@@ -132,6 +132,8 @@ class Look:
             for x in leaves(self.examples.inputs)
             if isinstance(x, Tensor) and x.dtype == torch.float64 and output.dtype != x.dtype
         ]
+        if len(self.examples) < 2:
+            yield Finding("warning", "probes", "one example only: there is none to probe beside it")
         if narrower:
             yield Finding(
                 "note", "inputs", "float64 inputs are given in the precision of the weights"

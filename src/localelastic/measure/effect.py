@@ -222,10 +222,8 @@ def _notes(replica: Replica, share: float, floor: Tensor, change: Tensor) -> tup
     if share == 0:
         notes.append("the step changed no weight: its gradient is zero, or lost to rounding")
     elif share < 0.5:
-        tells = "" if exact else " or lost it to rounding (dtype=torch.float64 tells)"
-        notes.append(
-            f"the step changed {share:.1%} of the weights; the rest had none to follow{tells}"
-        )
+        lost = "" if exact else " or lost it to rounding (dtype=torch.float64 tells which)"
+        notes.append(f"the step changed {share:.1%} of the weights; the rest had no gradient{lost}")
     size = change.abs() if change.ndim == 1 else change.norm(dim=1)
     hidden = int((size <= floor).sum())
     if hidden:
