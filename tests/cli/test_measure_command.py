@@ -230,7 +230,7 @@ BAD = [
     ("model.py:nothing", "to return (model, examples)|got None"),
     ("model.py:four", "a tuple of 4"),
     ("model.py:swapped", "torch.nn.Module|got Tensor"),
-    ("model.py:unknown", "got also looss"),
+    ("model.py:unknown", "got also 'looss'"),
     ("model.py:missing", "got none of examples"),
     ("model.py:not_finite", "the examples of model.py:not_finite|NaN or infinity"),
     ("model.py:no_inputs", "the examples of|got object"),
