@@ -55,7 +55,7 @@ def marked(*reasons):
 
 @pytest.mark.parametrize("similarity", SIMILARITIES.values())
 def test_marked_rows_leave_no_nan(similarity):
-    values, reasons, _ = averaged([marked(None, "dead", None)], similarity, ("a", "b", "c"))
+    values, reasons, *_ = averaged([marked(None, "dead", None)], similarity, ("a", "b", "c"))
     matrix = without_excluded(values, reasons, ("a", "b", "c"), similarity, "test", True)
     assert matrix.excluded == (("b", "dead"),)
     assert (matrix.ids, matrix.kept) == (("a", "c"), (0, 2))
@@ -65,7 +65,7 @@ def test_marked_rows_leave_no_nan(similarity):
 
 def test_a_row_is_averaged_over_the_passes_that_gave_it_a_meaning():
     passes = [marked(None, "dead", None), marked(None, None, "dead"), marked(None, None, None)]
-    values, reasons, _ = averaged(passes, Kernelized(), ("a", "b", "c"))
+    values, reasons, *_ = averaged(passes, Kernelized(), ("a", "b", "c"))
     np.testing.assert_array_equal(values, [[1, 2, 3], [4, 5, 6], [7, 8, 10]])
     assert reasons == (None, None, None)
 
@@ -74,7 +74,7 @@ def test_an_overshooting_step_has_no_normalised_similarity():
     change = Changes(
         np.array([[1.0, 2], [3, -4]]), np.array([1.0, -4.0]), -np.ones(2), (None, None)
     )
-    values, reasons, _ = averaged([change], NormalizedKernelized(), ("a", "b"))
+    values, reasons, *_ = averaged([change], NormalizedKernelized(), ("a", "b"))
     assert reasons[0] is None
     assert "overshot" in reasons[1]
     assert np.isfinite(values).all()

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from localelastic.change.record import Changes
+from localelastic.change.record import Changes, Trust
 from localelastic.errors import MeasurementError
-from localelastic.shapes import Square
+from localelastic.shapes import Square, Vector
 from localelastic.similarity import Similarity, symmetrised
 
 
@@ -26,6 +26,10 @@ class SimilarityMatrix:
         strategy: how the changes were computed, and why so.
         exact: whether they are those of the finite step, or first order in ``lr``.
         lr: the size of the step, where one was taken.
+        below_floor: of each row, the share of probes whose change cannot be told from no step, in
+            the last pass; ``None`` where changes are computed rather than subtracted.
+        moved_share: of each row, the share of weights that its step changed at all; ``None`` where
+            no step is taken, or weights keep moving.
     """
 
     values: Square
@@ -36,6 +40,8 @@ class SimilarityMatrix:
     strategy: str
     exact: bool
     lr: float | None = None
+    below_floor: Vector | None = None
+    moved_share: Vector | None = None
 
     @property
     def symmetric(self) -> Square:
@@ -49,8 +55,8 @@ class SimilarityMatrix:
 
 def averaged(
     passes: Iterable[Changes], similarity: Similarity, ids: tuple[str, ...]
-) -> tuple[Square, tuple[str | None, ...], str]:
-    """The mean similarity over passes, the reasons of rows without a meaning, and the way.
+) -> tuple[Square, tuple[str | None, ...], str, Trust | None]:
+    """The mean similarity over passes, the reasons of rows without a meaning, the way, the trust.
 
     A row is averaged over the passes in which it has one.
 
@@ -60,10 +66,10 @@ def averaged(
     n = len(ids)
     total, counts = np.zeros((n, n)), np.zeros(n)
     reasons: list[str | None] = [None] * n
-    way = ""
+    way, trust = "", None
     for change in passes:
         values = similarity.of(change)
-        valid, way = change.valid, change.way
+        valid, way, trust = change.valid, change.way, change.trust
         total[valid] += values[valid]
         counts += valid
         reasons = [new or old for new, old in zip(change.reasons, reasons, strict=True)]
@@ -78,7 +84,7 @@ def averaged(
             f"none of the {n} steps had a meaning (first: {final[0]}); "
             "check the step size, the targets and the network"
         )
-    return total, final, way
+    return total, final, way, trust
 
 
 def without_excluded(
@@ -89,6 +95,7 @@ def without_excluded(
     strategy: str,
     exact: bool,
     lr: float | None = None,
+    trust: Trust | None = None,
 ) -> SimilarityMatrix:
     """The matrix over the examples with a meaning."""
     kept = tuple(i for i, reason in enumerate(reasons) if reason is None)
@@ -102,4 +109,6 @@ def without_excluded(
         strategy,
         exact,
         lr,
+        None if trust is None else trust.below_floor[list(kept)],
+        None if trust is None or trust.moved_share is None else trust.moved_share[list(kept)],
     )

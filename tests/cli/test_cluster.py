@@ -198,7 +198,7 @@ def test_a_warm_up_that_diverges(run, here):
     assert contents(here) == set()
 
 
-def test_too_little_memory(run, here):
+def test_a_memory_budget_that_is_too_small(run, here):
     ran = run(
         *("mnist", "--primary", 5, 8, "--auxiliary", 3, 9, "--n-primary", 40, "--n-auxiliary", 40),
         *("--warm-up-epochs", 0, "--memory", 1e-6, "--out", "o"),

@@ -12,6 +12,7 @@ from localelastic.data.examples import Examples
 from localelastic.measure import similarity_matrix
 from localelastic.models import SquaredLoss, TwoLayer, WarmUp, warm_up
 from localelastic.similarity import Kernelized
+from localelastic.trajectory import Sequential
 from worlds import examples, points
 
 
@@ -52,3 +53,25 @@ def test_arguments_of_another_kind(name, value, expected):
         plain = plain.__wrapped__
     with pytest.raises(errors.SettingError, match=f"expected {name}.*{expected}"):
         plain(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("lr", "dtype", "hidden"),
+    [(1e-2, torch.float32, False), (3e-7, torch.float32, True), (3e-7, torch.float64, False)],
+)
+def test_rows_of_real_steps_say_how_far_they_stand_out_of_noise(lr, dtype, hidden):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 1))
+    primary = Examples.of(points(4, (6,)).float())
+    found = similarity_matrix(
+        model, primary, similarity=Kernelized(), strategy=Replay(lr, dtype=dtype)
+    )
+    assert found.below_floor.shape == found.moved_share.shape == (4,)
+    assert bool(found.below_floor.mean() > 0.5) is hidden
+    assert bool(found.moved_share.mean() < 0.9) is hidden
+    moving = similarity_matrix(
+        model, primary, primary, strategy=Replay(1e-2), trajectory=Sequential()
+    )
+    assert moving.below_floor.shape == (4,)
+    assert moving.moved_share is None
+    assert similarity_matrix(model, primary).below_floor is None

@@ -10,6 +10,20 @@ from localelastic.shapes import Mask, Rows, Vector
 
 
 @dataclass(frozen=True, eq=False)
+class Trust:
+    """How far the steps of one pass stand out of noise and rounding, ``(n,)`` each.
+
+    Args:
+        below_floor: share of the probes whose change cannot be told from no step.
+        moved_share: share of the weights that the step changed at all; ``None`` where weights keep
+            moving.
+    """
+
+    below_floor: Vector
+    moved_share: Vector | None
+
+
+@dataclass(frozen=True, eq=False)
 class Changes:
     """Changes caused by one pass of steps; row ``i`` is the step on primary example ``i``.
 
@@ -20,6 +34,7 @@ class Changes:
             First-order strategies give the change per unit step, with ``unit`` one.
         reasons: why a row has no meaning, or ``None`` where it has one.
         way: how they were computed, beyond the name of the strategy.
+        trust: of real steps that were taken; a change that is computed is not rounded away.
     """
 
     change: Rows
@@ -27,6 +42,7 @@ class Changes:
     unit: Vector
     reasons: tuple[str | None, ...]
     way: str = ""
+    trust: Trust | None = None
 
     @property
     def valid(self) -> Mask:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import nan
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from localelastic.change.noise import noise_floor
 from localelastic.change.record import Changes
 from localelastic.change.rows import Rows, refusal
 from localelastic.change.strategy import Question, Strategy
@@ -76,6 +79,7 @@ class _Walk:
         self.inputs = replica.place(question.task.inputs)
         self.targets = replica.place(question.task.targets)
         self.current: Tensor | None = None
+        self.floor: Tensor | None = None
 
     def step(self, example: int, rows: Rows) -> None:
         """Take one step, and fill its row if the example is primary."""
@@ -83,6 +87,7 @@ class _Walk:
         input_ = rows_of(self.inputs, one)
         target = None if self.targets is None else self.targets[one]
         before = self._outputs() if example < self.n else None
+        floor = None if before is None else self._noise(before)
         refused = self._refusal(example, input_, target)
         if refused is None:
             try:
@@ -95,9 +100,27 @@ class _Walk:
         self.current = None
         if before is not None:
             rows.fill(example, before, self._outputs().double() - before.double())
+            if floor is not None and not rows.refused(example):
+                moves = self.question.trajectory.moves
+                share = nan if moves else self.replica.moved_share()
+                rows.trust(example, floor, share)
         if not self.question.trajectory.moves:
             self.replica.restore()
             self.current = before
+
+    def _noise(self, before: Tensor) -> np.ndarray:
+        """The noise floor of all primary examples, looked at once."""
+        if self.floor is None:
+            self.floor = noise_floor(
+                self.replica, *self._primary(), self.question.prediction, before.double()
+            )
+        return self.floor.cpu().numpy()
+
+    def _primary(self) -> tuple[Any, Any]:
+        """Inputs and targets of the primary examples."""
+        primary = slice(0, self.n)
+        targets = None if self.targets is None else self.targets[primary]
+        return rows_of(self.inputs, primary), targets
 
     def _refusal(self, example: int, input_: Any, target: Any) -> str | None:
         """Why the step must not be taken, where that shows without taking it."""
@@ -116,8 +139,7 @@ class _Walk:
     def _outputs(self) -> Tensor:
         """At all primary examples: what the prediction keeps of them."""
         if self.current is None:
-            primary = slice(0, self.n)
-            targets = None if self.targets is None else self.targets[primary]
+            inputs, targets = self._primary()
             keep = None if self._whole else self.question.prediction.kept
-            self.current = self.replica.outputs(rows_of(self.inputs, primary), keep, targets)
+            self.current = self.replica.outputs(inputs, keep, targets)
         return self.current

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from localelastic.change.record import Changes
+from localelastic.change.record import Changes, Trust
 from localelastic.change.slope import slope_of
 from localelastic.change.strategy import Question
 from localelastic.models import Loss
@@ -23,6 +23,20 @@ class Rows:
         self._change = np.zeros((n, n))
         self._unit = np.zeros(n)
         self._reasons: list[str | None] = [None] * n
+        self._below, self._moved = np.zeros(n), np.zeros(n)
+        self._floor: np.ndarray | None = None
+
+    def trust(self, example: int, floor: np.ndarray, moved_share: float) -> None:
+        """What is known of the noise in a row, and how much of the weights its step has changed.
+
+        Args:
+            example: the one stepped on.
+            floor: ``(n,)`` the noise floor of every probe.
+            moved_share: ``nan`` if it is not known.
+        """
+        self._floor = floor
+        self._below[example] = (np.abs(self._change[example]) <= floor).mean()
+        self._moved[example] = moved_share
 
     def refuse(self, example: int, reason: str) -> None:
         """Mark a row whose step was not taken; a step on an auxiliary example has no row."""
@@ -62,7 +76,15 @@ class Rows:
     def finish(self) -> Changes:
         """The record of the pass."""
         own = self._change.diagonal().copy()
-        return Changes(self._change, own, self._unit, tuple(self._reasons))
+        known = not np.isnan(self._moved).any()
+        trust = Trust(self._below, self._moved if known else None)
+        return Changes(
+            self._change,
+            own,
+            self._unit,
+            tuple(self._reasons),
+            trust=None if self._floor is None else trust,
+        )
 
 
 def refusal(output: Tensor, target: Tensor, loss: Loss) -> str | None:

@@ -98,6 +98,12 @@ def notes(
 ) -> tuple[str, ...]:
     """What a reader should know before trusting the numbers."""
     said = [f"Change computed by {found.similarity.strategy}."]
+    below = found.similarity.below_floor
+    if below is not None and below.mean() > 0.01:
+        said.append(
+            f"{below.mean():.1%} of the changes are below the noise floor: they cannot be told "
+            "from no step. A larger --lr or --precision float64 lifts them above it."
+        )
     if spec.version != version("localelastic"):
         said.append(
             f"The specification was written by version {spec.version}; this run may differ from "

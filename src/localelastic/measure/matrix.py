@@ -114,10 +114,12 @@ def similarity_matrix(
     _expect_fitting(similarity, question, output)
     choice = choice_of(strategy, question)
     changes = choice.strategy.changes(question, progress)
-    values, reasons, way = averaged(changes, similarity, primary.ids)
+    values, reasons, way, trust = averaged(changes, similarity, primary.ids)
     words = f"{choice.strategy.name} ({'; '.join(filter(None, (choice.why, way)))})"
     used = choice.strategy
-    return without_excluded(values, reasons, primary.ids, similarity, words, used.exact, used.lr)
+    return without_excluded(
+        values, reasons, primary.ids, similarity, words, used.exact, used.lr, trust
+    )
 
 
 def _expect_fitting(similarity: Similarity, question: Question, output: Tensor) -> None:
