@@ -57,7 +57,7 @@ def test_arguments_of_another_kind(name, value, expected):
 
 @pytest.mark.parametrize(
     ("lr", "dtype", "hidden"),
-    [(1e-2, torch.float32, False), (3e-7, torch.float32, True), (3e-7, torch.float64, False)],
+    [(1e-2, torch.float32, False), (2e-8, torch.float32, True), (2e-8, torch.float64, False)],
 )
 def test_rows_of_real_steps_say_how_far_they_stand_out_of_noise(lr, dtype, hidden):
     torch.manual_seed(0)
@@ -66,8 +66,8 @@ def test_rows_of_real_steps_say_how_far_they_stand_out_of_noise(lr, dtype, hidde
     found = similarity_matrix(
         model, primary, similarity=Kernelized(), strategy=Replay(lr, dtype=dtype)
     )
-    assert found.below_floor.shape == found.moved_share.shape == (4,)
-    assert bool(found.below_floor.mean() > 0.5) is hidden
+    assert found.below_floor.shape == found.moved_share.shape == (len(found.ids),)
+    assert bool(found.below_floor.mean() > 0.2) is hidden
     assert bool(found.moved_share.mean() < 0.9) is hidden
     moving = similarity_matrix(
         model, primary, primary, strategy=Replay(1e-2), trajectory=Sequential()
