@@ -6,7 +6,6 @@ what is left out is that ``f`` is not linear in the weights.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -48,18 +47,18 @@ def first_order(
         ``(m,)`` or ``(m, c)`` in float64, and the way in words.
     """
     blocks, way, m = [], "all probes of a batch at once", length(inputs)
-    ways: list[Callable[..., Tensor]] = [_at_once, _one_by_one]
+    at_once = True
     for start in range(0, m, batch_size):
         rows = slice(start, start + batch_size)
         some = rows_of(inputs, rows), None if targets is None else rows_of(targets, rows)
-        if len(ways) > 1:
+        if at_once:
             try:
-                blocks.append(ways[0](replica, *some, prediction, move))
+                blocks.append(_at_once(replica, *some, prediction, move))
             except RuntimeError as error:
+                at_once = False
                 way = f"one prediction at a time ({' '.join(str(error).split())[:120]})"
-                del ways[0]
-        if len(ways) == 1:
-            blocks.append(ways[0](replica, *some, prediction, move))
+        if not at_once:
+            blocks.append(_one_by_one(replica, *some, prediction, move))
         progress("first order", min(m, start + batch_size), m)
     return torch.cat(blocks), way
 

@@ -36,14 +36,11 @@ def noise_floor(
     some = torch.linspace(0, m - 1, min(SAMPLE, m)).long().tolist()
     few = rows_of(inputs, some)
     goals = None if targets is None else rows_of(targets, some)
-    first = before[some]
-    again = [
-        replica.outputs(few, prediction.kept, goals, batch_size=size) for size in (len(some),) * 2
-    ]
-    pairs = [(again[0], again[1])]
+    again = replica.outputs(few, prediction.kept, goals, batch_size=len(some))
+    pairs = [(again, replica.outputs(few, prediction.kept, goals, batch_size=len(some)))]
     if not replica.draws(few):  # with dropout the place in a batch decides on the mask
-        halved = replica.outputs(few, prediction.kept, goals, batch_size=2)
-        pairs += [(first, again[0]), (again[0], halved)]
+        by_twos = replica.outputs(few, prediction.kept, goals, batch_size=2)
+        pairs += [(before[some], again), (again, by_twos)]
     repeated = max(float(size_of(prediction.change(a, b - a, goals)).max()) for a, b in pairs)
     resolution = torch.finfo(replica.output_dtype).eps
     error = before.abs() * resolution

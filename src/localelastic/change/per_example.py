@@ -70,7 +70,10 @@ class PerExample:
 
     def _batched(self, inputs: Any) -> Gradients:
         wanted = set(self._parameters)
-        named = {name: p.detach() for name, p in self._model.named_parameters() if p in wanted}
+        names: dict[Tensor, str] = {
+            p: name for name, p in self._model.named_parameters() if p in wanted
+        }
+        named = {name: p.detach() for p, name in names.items()}
 
         def output(weights: Mapping[str, Tensor], one: Any) -> Tensor:
             args, kwargs = arguments_of(self._model, mapped(lambda leaf: leaf[None].clone(), one))
@@ -79,10 +82,7 @@ class PerExample:
 
         with torch.enable_grad(), repeatable(self._model):
             rows = vmap(grad(output), in_dims=(None, 0), randomness="same")(named, inputs)
-        by_parameter: dict[Tensor, str] = {
-            p: name for name, p in self._model.named_parameters() if p in wanted
-        }
-        return [_real(rows[by_parameter[p]].detach()).flatten(1) for p in self._parameters]
+        return [_real(rows[names[p]].detach()).flatten(1) for p in self._parameters]
 
 
 def one_at_a_time(model: nn.Module, parameters: Sequence[Tensor], inputs: Any) -> Gradients:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from localelastic.change import first_order as first_order_of
 from localelastic.change import noise_floor
 from localelastic.change.effect import PredictionChange
+from localelastic.change.noise import size_of
 from localelastic.data.nested import length, rows_of
 from localelastic.errors import DataError, MeasurementError
 from localelastic.measure.resolve import (
@@ -224,8 +225,7 @@ def _notes(replica: Replica, share: float, floor: Tensor, change: Tensor) -> tup
     elif share < 0.5:
         lost = "" if exact else " or lost it to rounding (dtype=torch.float64 tells which)"
         notes.append(f"the step changed {share:.1%} of the weights; the rest had no gradient{lost}")
-    size = change.abs() if change.ndim == 1 else change.norm(dim=1)
-    hidden = int((size <= floor).sum())
+    hidden = int((size_of(change) <= floor).sum())
     if hidden:
         notes.append(
             f"{hidden} of {len(floor)} changes are below the noise floor"

@@ -100,15 +100,17 @@ def similarity_matrix(
             "a sequential trajectory steps on auxiliary examples too, got none; "
             "pass them, or use the frozen trajectory"
         )
+    forward = Forward(call, select)
     question, output = question_for(
         model,
+        Replica(model, forward=forward, mode=mode),
         primary,
         auxiliary,
         loss=loss,
         prediction=prediction,
         trajectory=trajectory,
         optimizer=optimizer,
-        forward=Forward(call, select),
+        forward=forward,
         mode=mode,
     )
     _expect_fitting(similarity, question, output)

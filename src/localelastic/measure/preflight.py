@@ -96,6 +96,7 @@ def preflight(
     )
     question, _ = question_for(
         model,
+        replica,
         held,
         loss=loss,
         prediction=prediction,

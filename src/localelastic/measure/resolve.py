@@ -72,6 +72,7 @@ def loss_for(loss: LossLike, output: Tensor, targets: Any) -> LossLike:
 
 def question_for(
     model: nn.Module,
+    replica: Replica,
     primary: Examples,
     auxiliary: Examples | None = None,
     *,
@@ -82,8 +83,7 @@ def question_for(
     forward: Forward,
     mode: Mode,
 ) -> tuple[Question, Tensor]:
-    """What is to be measured, its defaults taken from the output at the first example; and that."""
-    replica = Replica(model, forward=forward, mode=mode)
+    """What is to be measured, with defaults by a copy's output at one example; and that output."""
     output = replica.outputs(replica.place(rows_of(primary.inputs, slice(0, 1))))
     loss = loss_for(loss, output, primary.targets)
     question = Question(
