@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from localelastic.change.gram import gram_and_way
+from localelastic.change.keep import Keep
 from localelastic.change.record import Changes
 from localelastic.change.strategy import Question, Strategy
 from localelastic.change.watched import Watched
@@ -38,7 +39,9 @@ class Gradient(Strategy):
     name = "gradient"
     exact = False
 
-    def changes(self, question: Question, progress: Progress) -> Iterator[Changes]:
+    def changes(
+        self, question: Question, progress: Progress, keep: Keep | None = None
+    ) -> Iterator[Changes]:
         """One pass.
 
         Raises:

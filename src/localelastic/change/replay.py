@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from localelastic.change.keep import Keep
 from localelastic.change.noise import noise_floor
 from localelastic.change.record import Changes
 from localelastic.change.rows import Rows, refusal
@@ -43,13 +44,20 @@ class Replay(Strategy):
     batch_size: int = 500
     name = "replay"
     exact = True
+    keeps = True
 
     def __post_init__(self) -> None:
         if self.lr is not None:
             check_lr(self.lr)
 
-    def changes(self, question: Question, progress: Progress) -> Iterator[Changes]:
-        """Walk each pass of the trajectory; rows come out in the order of the primary examples."""
+    def changes(
+        self, question: Question, progress: Progress, keep: Keep | None = None
+    ) -> Iterator[Changes]:
+        """Walk each pass of the trajectory; rows come out in the order of the primary examples.
+
+        Rows that were kept are not measured again. Their steps are taken again where the weights
+        move, because later rows depend on them; a step is cheap beside its row.
+        """
         replica = Replica(
             question.model,
             optimizer=question.optimizer,
@@ -60,14 +68,45 @@ class Replay(Strategy):
             mode=question.mode,
         )
         lr = is_plain(replica.optimizer)
-        walk = _Walk(replica, question)
+        walk, known = _Walk(replica, question), 0
         n, m = question.task.n_primary, question.task.n - question.task.n_primary
         for number, order in enumerate(question.trajectory.passes(n, m), start=1):
             rows = Rows(question, 1.0 if lr is None else lr)
-            for done, example in enumerate(order, start=1):
-                walk.step(example, rows)
-                progress(f"pass {number}", done, len(order))
-            yield rows.finish()
+            keeper = _Keeper(keep, number, rows)
+            known += len(keeper.known)
+            try:
+                for done, example in enumerate(order, start=1):
+                    walk.step(example, rows, known=example in keeper.known)
+                    keeper.finished(example, n)
+                    progress(f"pass {number}", done, len(order))
+            finally:  # an interruption loses nothing that is finished
+                keeper.flush()
+            yield rows.finish(f"{known} rows kept from before" if known else "")
+
+
+class _Keeper:
+    """Hands finished rows on in blocks."""
+
+    def __init__(self, keep: Keep | None, number: int, rows: Rows) -> None:
+        self._keep, self._number, self._rows = keep, number, rows
+        self._finished: list[int] = []
+        self.known: set[int] = set()
+        for block in () if keep is None else keep.kept(number):
+            rows.put(block)
+            self.known.update(block.examples.tolist())
+
+    def finished(self, example: int, n: int) -> None:
+        """A row is finished, if the example has one."""
+        if self._keep is not None and example < n and example not in self.known:
+            self._finished.append(example)
+            if len(self._finished) == self._keep.size:
+                self.flush()
+
+    def flush(self) -> None:
+        """Keep what is finished."""
+        if self._keep is not None and self._finished:
+            self._keep.keep(self._number, self._rows.block(self._finished))
+            self._finished = []
 
 
 class _Walk:
@@ -81,12 +120,16 @@ class _Walk:
         self.current: Tensor | None = None
         self.floor: Tensor | None = None
 
-    def step(self, example: int, rows: Rows) -> None:
-        """Take one step, and fill its row if the example is primary."""
+    def step(self, example: int, rows: Rows, known: bool = False) -> None:
+        """Take one step, and fill its row if the example is primary and its row not known."""
+        if known and not self.question.trajectory.moves:
+            return
+        if known and self.floor is None:  # of the first row, also when it is not measured again
+            self._noise(self._outputs())
         one = slice(example, example + 1)
         input_ = rows_of(self.inputs, one)
         target = None if self.targets is None else self.targets[one]
-        before = self._outputs() if example < self.n else None
+        before = self._outputs() if example < self.n and not known else None
         floor = None if before is None else self._noise(before)
         refused = self._refusal(example, input_, target)
         if refused is None:

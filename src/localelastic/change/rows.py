@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from localelastic.change.keep import Block
 from localelastic.change.record import Changes, Trust
 from localelastic.change.slope import slope_of
 from localelastic.change.strategy import Question
@@ -24,7 +25,7 @@ class Rows:
         self._unit = np.zeros(n)
         self._reasons: list[str | None] = [None] * n
         self._below, self._moved = np.zeros(n), np.zeros(n)
-        self._floor: np.ndarray | None = None
+        self._trusted = False
 
     def trust(self, example: int, floor: np.ndarray, moved_share: float) -> None:
         """What is known of the noise in a row, and how much of the weights its step has changed.
@@ -34,7 +35,7 @@ class Rows:
             floor: ``(n,)`` the noise floor of every probe.
             moved_share: ``nan`` if it is not known.
         """
-        self._floor = floor
+        self._trusted = True
         self._below[example] = (np.abs(self._change[example]) <= floor).mean()
         self._moved[example] = moved_share
 
@@ -73,8 +74,32 @@ class Rows:
         if self._reasons[example] is None:
             self._change[example], self._unit[example] = change, self._lr * slope
 
-    def finish(self) -> Changes:
-        """The record of the pass."""
+    def block(self, examples: list[int]) -> Block:
+        """Some rows that are finished, to be kept."""
+        return Block(
+            np.array(examples),
+            self._change[examples],
+            self._unit[examples],
+            tuple(self._reasons[example] or "" for example in examples),
+            self._below[examples],
+            self._moved[examples],
+        )
+
+    def put(self, block: Block) -> None:
+        """Rows that were kept."""
+        examples = block.examples
+        self._change[examples], self._unit[examples] = block.change, block.unit
+        self._below[examples], self._moved[examples] = block.below_floor, block.moved_share
+        self._trusted = True
+        for example, reason in zip(examples.tolist(), block.reasons, strict=True):
+            self._reasons[example] = reason or None
+
+    def finish(self, way: str = "") -> Changes:
+        """The record of the pass.
+
+        Args:
+            way: how it came about, where that is worth saying.
+        """
         own = self._change.diagonal().copy()
         known = not np.isnan(self._moved).any()
         trust = Trust(self._below, self._moved if known else None)
@@ -83,7 +108,8 @@ class Rows:
             own,
             self._unit,
             tuple(self._reasons),
-            trust=None if self._floor is None else trust,
+            way,
+            trust=trust if self._trusted else None,
         )
 
 

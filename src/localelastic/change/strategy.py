@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
+from localelastic.change.keep import Keep
 from localelastic.change.record import Changes
 from localelastic.models import PLAIN, Coded, Forward, Loss, Prediction, ScalarPrediction
 from localelastic.shapes import Progress
@@ -68,6 +69,11 @@ class Strategy(ABC):
     lr: float | None = None
     """The size of the step, where one is taken."""
 
+    keeps: ClassVar[bool] = False
+    """Whether finished rows are kept: those of real steps, one by one; others take one go."""
+
     @abstractmethod
-    def changes(self, question: Question, progress: Progress) -> Iterator[Changes]:
-        """One record per pass of the trajectory."""
+    def changes(
+        self, question: Question, progress: Progress, keep: Keep | None = None
+    ) -> Iterator[Changes]:
+        """One record per pass of the trajectory; ``keep`` is for strategies that say so."""

@@ -11,6 +11,7 @@ import torch
 from numpy import ndarray
 from torch import Tensor
 
+from localelastic.change.keep import Keep
 from localelastic.change.record import Changes
 from localelastic.change.rows import Rows, refusal
 from localelastic.change.strategy import Question, Strategy
@@ -53,7 +54,9 @@ class ClosedForm(Strategy):
     def __post_init__(self) -> None:
         check_lr(self.lr)
 
-    def changes(self, question: Question, progress: Progress) -> Iterator[Changes]:
+    def changes(
+        self, question: Question, progress: Progress, keep: Keep | None = None
+    ) -> Iterator[Changes]:
         """One record per pass.
 
         Raises:

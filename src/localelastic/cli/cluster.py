@@ -60,6 +60,7 @@ def cluster(
     memory: options.Memory = None,
     starts: options.Starts = None,
     out: options.Out = None,
+    keep: options.Keep = None,
     from_: options.From = None,
     explain: options.Explain = False,
     quiet: options.Quiet = False,
@@ -85,7 +86,7 @@ def cluster(
     with new_folder(target) as folder:
         prepared = prepare(spec)
         with shown(quiet=quiet) as progress:
-            run = run_cluster(prepared, progress)
+            run = run_cluster(prepared, progress, keep)
         write_run(run, folder)
     if json:
         print(as_json({**metrics(run), "folder": str(target)}), end="")
@@ -110,7 +111,7 @@ def _spec_of(given: Mapping[str, Any]) -> ClusterSpec:
 
 def _spec_again(path: Path, given: Mapping[str, Any]) -> ClusterSpec:
     """The specification in a file, which nothing may contradict."""
-    if beside := sorted(given.keys() - {"from_", "out", "explain", "quiet", "json"}):
+    if beside := sorted(given.keys() - {"from_", "out", "keep", "explain", "quiet", "json"}):
         words = ["DATA" if name == "data" else f"--{name.replace('_', '-')}" for name in beside]
         raise SettingError(
             f"--from takes everything from the file, got also {', '.join(words)}; "

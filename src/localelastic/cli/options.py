@@ -185,6 +185,13 @@ Starts = Annotated[
 ]
 
 Out = Annotated[Path | None, _output("FOLDER", "New folder for the results.", default="runs/...")]
+Keep = Annotated[
+    Path | None,
+    _output(
+        "FOLDER",
+        "Keep finished rows of real steps here: a run that was killed goes on from them.",
+    ),
+]
 From = Annotated[
     Path | None,
     _output(

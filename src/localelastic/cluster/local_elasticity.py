@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -59,6 +60,7 @@ def cluster_by_elasticity(
     settings: WarmUp = WarmUp(),
     n_init: int = N_STARTS,
     seed: int = 0,
+    keep: str | Path | None = None,
     progress: Progress = silent,
 ) -> ElasticClusters:
     """Warm ``model`` up in place, measure every pair of primary examples, cluster them.
@@ -75,6 +77,8 @@ def cluster_by_elasticity(
         settings: of the warm-up; ``epochs=0`` measures the network as it is.
         n_init: starts of the clustering; the one with the least objective is kept.
         seed: of the mini-batches and of the clustering.
+        keep: a folder for finished rows of real steps, as in
+            :func:`localelastic.similarity_matrix`.
         progress: told as the work goes on.
 
     Raises:
@@ -93,6 +97,7 @@ def cluster_by_elasticity(
         similarity=similarity,
         trajectory=trajectory,
         strategy=strategy,
+        keep=keep,
         progress=progress,
     )
     clusters = cluster_matrix(matrix, n_clusters=n_clusters, n_init=n_init, seed=seed)

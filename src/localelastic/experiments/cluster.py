@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
 from torch import nn
 
@@ -97,8 +98,15 @@ def explain(prepared: Prepared) -> dict[str, str]:
     }
 
 
-def run_cluster(prepared: Prepared, progress: Progress = silent) -> ClusterRun:
+def run_cluster(
+    prepared: Prepared, progress: Progress = silent, keep: Path | None = None
+) -> ClusterRun:
     """Train, measure, cluster, compare.
+
+    Args:
+        prepared: what to run.
+        progress: told as the work goes on.
+        keep: a folder for finished rows of real steps, for a run that may be killed.
 
     Raises:
         MeasurementError: the warm-up diverged, no step had a meaning, or the steps see so many
@@ -106,7 +114,7 @@ def run_cluster(prepared: Prepared, progress: Progress = silent) -> ClusterRun:
     """
     model = _network(prepared.spec, prepared.task)
     try:
-        found = _found(prepared, model, progress)
+        found = _found(prepared, model, progress, keep)
         kept = prepared.task.primary.take(found.similarity.kept)
         known = kept.classes if len(kept.class_names) > 1 else None
         scores = _scores(prepared.spec, kept, found.clusters.labels, progress) if known else ()
@@ -122,7 +130,9 @@ def run_cluster(prepared: Prepared, progress: Progress = silent) -> ClusterRun:
     return ClusterRun(prepared.spec, prepared.task, found, record)
 
 
-def _found(prepared: Prepared, model: nn.Module, progress: Progress) -> ElasticClusters:
+def _found(
+    prepared: Prepared, model: nn.Module, progress: Progress, keep: Path | None
+) -> ElasticClusters:
     spec, task = prepared.spec, prepared.task
     return cluster_by_elasticity(
         model,
@@ -136,6 +146,7 @@ def _found(prepared: Prepared, model: nn.Module, progress: Progress) -> ElasticC
         settings=spec.settings(),
         n_init=spec.starts,
         seed=spec.seed,
+        keep=keep,
         progress=progress,
     )
 

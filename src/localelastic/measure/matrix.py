@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,7 +12,13 @@ from torch import Tensor, nn
 from localelastic.change import Auto, Question, Strategy, choice_of, has_slope
 from localelastic.data.examples import Examples
 from localelastic.errors import SettingError
-from localelastic.matrix import SimilarityMatrix, averaged, without_excluded
+from localelastic.matrix import (
+    BlockStore,
+    SimilarityMatrix,
+    averaged,
+    fingerprint_of,
+    without_excluded,
+)
 from localelastic.measure.resolve import (
     PredictionLike,
     expect_function,
@@ -48,6 +55,7 @@ def similarity_matrix(
     call: Callable[[nn.Module, Any], Any] | None = None,
     select: Callable[[Any], Tensor] | None = None,
     mode: Mode = None,
+    keep: str | Path | None = None,
     progress: Progress = silent,
 ) -> SimilarityMatrix:
     """The matrix S of Algorithm 1: step on each primary example, watch all the others.
@@ -69,6 +77,9 @@ def similarity_matrix(
         call: ``call(model, inputs)``, if the model is called in another way than usual.
         select: the output among what the model returns.
         mode: ``None``, ``"eval"`` or ``"train"``, as in :func:`prediction_change`.
+        keep: a folder for rows of real steps as they are finished: a measurement that was killed
+            goes on from there when it is started again, with the same numbers. Strategies that
+            take no real steps are done in one go and keep nothing; the result says so.
         progress: told as the work goes on.
 
     Returns:
@@ -76,7 +87,9 @@ def similarity_matrix(
         out and listed with their reason.
 
     Raises:
-        InputError: model, examples or settings that cannot be measured; before any work.
+        InputError: model, examples or settings that cannot be measured, or ``keep`` is a folder of
+            something else; before any work.
+        OutputError: rows cannot be kept.
         MeasurementError: no step had a meaning.
 
     Example:
@@ -115,10 +128,15 @@ def similarity_matrix(
     )
     _expect_fitting(similarity, question, output)
     choice = choice_of(strategy, question)
-    changes = choice.strategy.changes(question, progress)
+    used, store, unkept = choice.strategy, None, ""
+    if keep is not None and used.keeps:
+        folder = Path(keep).expanduser()
+        store = BlockStore(folder, fingerprint_of(question, used), question.task.n_primary)
+    elif keep is not None:
+        unkept = "no rows kept: computed in one go"
+    changes = used.changes(question, progress, store)
     values, reasons, way, trust = averaged(changes, similarity, primary.ids)
-    words = f"{choice.strategy.name} ({'; '.join(filter(None, (choice.why, way)))})"
-    used = choice.strategy
+    words = f"{used.name} ({'; '.join(filter(None, (choice.why, way, unkept)))})"
     return without_excluded(
         values, reasons, primary.ids, similarity, words, used.exact, used.lr, trust
     )
