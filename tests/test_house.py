@@ -26,7 +26,7 @@ ROOMS = [
         "change",
         "similarity",
     ),
-    *("matrix", "measure", "cluster", "plots", "report", "experiments", "cli", "__main__"),
+    *("matrix", "measure", "cluster", "analysis", "plots", "report", "experiments", "cli", "__main__"),
 ]
 """Imports point to the left. ARCHITECTURE.md says why."""
 

@@ -21,6 +21,7 @@ from localelastic import __version__
 from localelastic.cli.cluster import cluster
 from localelastic.cli.lists import ListCommand
 from localelastic.cli.measure import check, measure
+from localelastic.cli.run import list_experiments, run
 from localelastic.cli.stopping import Stopped, stoppable
 from localelastic.errors import LocalElasticError, MeasurementError
 from localelastic.experiments import as_typed
@@ -39,9 +40,15 @@ def _unwrapped(text: str | None) -> str:
     return "\n\n".join(" ".join(part.split()) for part in (text or "").split("\n\n"))
 
 
-_COMMANDS: tuple[Callable[..., None], ...] = (cluster, measure, check)
-for _command in _COMMANDS:
-    app.command(cls=ListCommand, help=_unwrapped(_command.__doc__))(_command)
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "cluster": cluster,
+    "measure": measure,
+    "check": check,
+    "run": run,
+    "list": list_experiments,
+}
+for _name, _command in _COMMANDS.items():
+    app.command(_name, cls=ListCommand, help=_unwrapped(_command.__doc__))(_command)
 
 
 def _version(wanted: bool) -> bool:
@@ -92,7 +99,7 @@ def _fail(message: str, *, exit_code: int) -> None:
 _NAMES = "|".join(
     dict.fromkeys(
         name
-        for command in _COMMANDS
+        for command in _COMMANDS.values()
         for name in inspect.signature(command).parameters
         if "_" in name.strip("_")
     )

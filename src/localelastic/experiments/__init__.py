@@ -1,6 +1,16 @@
 """Whole jobs: spec to result record to rendering."""
 
 from localelastic.experiments.cluster import ClusterRun, Prepared, explain, prepare, run_cluster
+from localelastic.experiments.experiment import (
+    SCALES,
+    Cost,
+    Experiment,
+    Request,
+    experiment_named,
+    experiments,
+    run_experiment,
+)
+from localelastic.experiments.experiment_folder import write_experiment
 from localelastic.experiments.measure import (
     MeasureRun,
     PreparedMeasure,
@@ -22,16 +32,22 @@ from localelastic.experiments.spec import ClusterSpec
 __all__ = [
     "OPTIMIZERS",
     "OUTPUTS",
+    "SCALES",
     "ClusterRun",
     "ClusterSpec",
+    "Cost",
+    "Experiment",
     "MeasureRun",
     "MeasureSpec",
     "Prepared",
     "PreparedMeasure",
+    "Request",
     "as_json",
     "as_typed",
     "check_measure",
     "checks_as_values",
+    "experiment_named",
+    "experiments",
     "explain",
     "measured",
     "metrics",
@@ -39,8 +55,10 @@ __all__ = [
     "prepare",
     "prepare_measure",
     "run_cluster",
+    "run_experiment",
     "run_measure",
     "unused_folder",
+    "write_experiment",
     "write_measure",
     "write_run",
 ]

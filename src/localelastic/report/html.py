@@ -39,7 +39,7 @@ def render_report(record: ClusterRecord) -> str:
         >>> "<h1>Neither &amp; nor.</h1>" in render_report(record)
         True
     """
-    template = _environment().get_template("report.html")
+    template = environment().get_template("report.html")
     return template.render(
         record=record,
         figures=figures(record),
@@ -59,7 +59,7 @@ def render_measure(record: MeasureRecord) -> str:
         The text of an HTML file, to be saved as UTF-8.
     """
     return (
-        _environment()
+        environment()
         .get_template("measure.html")
         .render(
             record=record,
@@ -73,14 +73,15 @@ def render_measure(record: MeasureRecord) -> str:
 
 
 @cache
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """Of all templates."""
+    made = Environment(
         loader=PackageLoader("localelastic.report"),
         autoescape=True,  # ids and class names are the user's
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["number"] = number
-    environment.filters["fixed"] = fixed
-    return environment
+    made.filters["number"] = number
+    made.filters["fixed"] = fixed
+    return made

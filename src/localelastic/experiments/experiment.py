@@ -1,0 +1,158 @@
+"""What an experiment is: a name, its scales, a record, and the pictures drawn from it."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, ClassVar
+
+from localelastic.errors import SettingError
+from localelastic.experiments.environment import environment
+from localelastic.report.experiment_record import ExperimentRecord
+from localelastic.shapes import Progress, silent
+
+if TYPE_CHECKING:  # a list of experiments needs no drawing
+    from localelastic.report.experiment import Picture
+
+SCALES = ("smoke", "quick", "paper")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a scale takes on two cores, as measured.
+
+    Args:
+        seconds: for the default seeds.
+        gibibytes: at most.
+        seeds: how many by default.
+    """
+
+    seconds: float
+    gibibytes: float
+    seeds: int = 1
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of an experiment.
+
+    Args:
+        scale: smoke (seconds, for tests), quick (under two minutes on two cores) or paper.
+        seeds: of networks and samples; the experiment's own number, from 0, if empty.
+        photos: a folder of photographs, one sub-folder per class.
+        classifier: a checkpoint for them.
+        data: a data set in place of the shipped one.
+        cache: where finished parts are kept, so that a run that was killed goes on.
+        workers: parts computed at once.
+    """
+
+    scale: str = "quick"
+    seeds: tuple[int, ...] = ()
+    photos: Path | None = None
+    classifier: Path | None = None
+    data: Path | None = None
+    cache: Path | None = None
+    workers: int = 1
+
+    def __post_init__(self) -> None:
+        if self.scale not in SCALES:
+            raise SettingError(f"expected scale to be one of {', '.join(SCALES)}, got {self.scale}")
+        if self.workers < 1:
+            raise SettingError(f"expected workers of 1 or more, got {self.workers}")
+        if len(set(self.seeds)) < len(self.seeds) or any(seed < 0 for seed in self.seeds):
+            raise SettingError(f"expected seeds of 0 or more, each once, got {self.seeds}")
+
+
+class Experiment(ABC):
+    """One figure or table. To add one, put a module with ``EXPERIMENTS`` into ``paper/``."""
+
+    name: ClassVar[str]
+    """As typed."""
+    title: ClassVar[str]
+    source: ClassVar[str]
+    """Where in the paper it stands."""
+    costs: ClassVar[Mapping[str, Cost]]
+    """Of every scale."""
+    takes: ClassVar[frozenset[str]] = frozenset()
+    """Which of a request's optional fields mean something to it."""
+
+    def check(self, request: Request) -> None:
+        """Refuse before any work what cannot be run.
+
+        Raises:
+            InputError: such as a missing package or file.
+        """
+
+    @abstractmethod
+    def measure(self, request: Request, progress: Progress) -> ExperimentRecord:
+        """The record, but for ``seconds``, ``command`` and ``environment``.
+
+        Raises:
+            MeasurementError: every run diverged, or nothing had a meaning.
+        """
+
+    @abstractmethod
+    def draw(self, record: ExperimentRecord) -> Iterator[Picture]:
+        """From the record alone, so that it can be drawn again."""
+
+
+def run_experiment(
+    experiment: Experiment, request: Request, progress: Progress = silent, command: str = ""
+) -> ExperimentRecord:
+    """Check, measure, and say how long it took.
+
+    Args:
+        experiment: which.
+        request: at which scale, with which seeds.
+        progress: told as the work goes on.
+        command: what to type for the same again.
+
+    Raises:
+        InputError: a request that cannot be met.
+        MeasurementError: nothing could be measured.
+    """
+    for name in ("photos", "classifier", "data", "cache", "workers"):
+        if name not in experiment.takes and getattr(request, name) != getattr(Request(), name):
+            raise SettingError(f"{experiment.name} does not take {name}; leave it out")
+    if not request.seeds:
+        request = replace(request, seeds=tuple(range(experiment.costs[request.scale].seeds)))
+    experiment.check(request)
+    started = time.perf_counter()
+    record = experiment.measure(request, progress)
+    return replace(
+        record,
+        seconds=time.perf_counter() - started,
+        environment=environment(),
+        command=command,
+    )
+
+
+@cache
+def experiments() -> Mapping[str, Experiment]:
+    """All there are, by name, in the order to be listed."""
+    package = import_module("localelastic.experiments.paper")
+    found: dict[str, Experiment] = {}
+    for module in sorted(iter_modules(package.__path__), key=lambda m: m.name):
+        named = import_module(f"{package.__name__}.{module.name}")
+        for experiment in getattr(named, "EXPERIMENTS", ()):
+            found[experiment.name] = experiment
+    return dict(sorted(found.items()))
+
+
+def experiment_named(name: str) -> Experiment:
+    """The experiment of that name.
+
+    Raises:
+        SettingError: there is none.
+    """
+    if name not in experiments():
+        raise SettingError(
+            f"unknown experiment {name!r}; choose one of: {', '.join(experiments())}"
+        )
+    return experiments()[name]
