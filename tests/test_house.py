@@ -26,7 +26,17 @@ ROOMS = [
         "change",
         "similarity",
     ),
-    *("matrix", "measure", "cluster", "analysis", "plots", "report", "experiments", "cli", "__main__"),
+    *(
+        "matrix",
+        "measure",
+        "cluster",
+        "analysis",
+        "plots",
+        "report",
+        "experiments",
+        "cli",
+        "__main__",
+    ),
 ]
 """Imports point to the left. ARCHITECTURE.md says why."""
 

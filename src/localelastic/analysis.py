@@ -159,6 +159,4 @@ def rank_sum(first: Sequence[float], second: Sequence[float]) -> RankTest:
         raise DataError("expected two samples of finite values")
     found = stats.mannwhitneyu(first, second, alternative="two-sided")
     pairs = len(first) * len(second)
-    return RankTest(
-        float(found.pvalue), float(found.statistic) / pairs, (len(first), len(second))
-    )
+    return RankTest(float(found.pvalue), float(found.statistic) / pairs, (len(first), len(second)))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import asdict, replace
 from pathlib import Path
 
+from joblib import cpu_count
 from rich.console import Console
 from rich.table import Table
 
@@ -14,7 +16,9 @@ from localelastic.errors import SettingError
 from localelastic.experiments import (
     SCALES,
     Cost,
+    Experiment,
     Request,
+    as_json,
     experiment_named,
     experiments,
     new_folder,
@@ -53,15 +57,17 @@ def run(
     if seeds is not None and seeds < 1:
         raise SettingError(f"expected --seeds of 1 or more, got {seeds}")
     scale = Request.scale if scale is None else scale
-    request = Request(scale, photos=photos, classifier=classifier, data=data, cache=cache)
-    count = experiment.costs[request.scale].seeds if seeds is None else seeds
-    first = 0 if seed is None else seed
     request = Request(
         scale,
-        tuple(range(first, first + count)),
-        *(None if path is None else path.expanduser() for path in (photos, classifier, data, cache)),
-        workers=1 if workers is None else workers,
+        photos=_expanded(photos),
+        classifier=_expanded(classifier),
+        data=_expanded(data),
+        cache=_expanded(cache),
+        workers=_workers(experiment, scale) if workers is None else workers,
     )
+    count = experiment.costs[request.scale].seeds if seeds is None else seeds
+    first = 0 if seed is None else seed
+    request = replace(request, seeds=tuple(range(first, first + count)))
     target = out.expanduser() if out else unused_folder(Path("runs", f"{name}-{scale}"))
     with new_folder(target) as folder:
         with shown(quiet=quiet) as progress:
@@ -76,21 +82,15 @@ def run(
 def list_experiments(json: options.Json = False) -> None:
     """Show every experiment, and what each scale takes on two cores."""
     if json:
-        from json import dumps
-
-        print(
-            dumps(
-                {
-                    name: {
-                        "title": one.title,
-                        "source": one.source,
-                        "costs": {scale: vars(cost) for scale, cost in one.costs.items()},
-                    }
-                    for name, one in experiments().items()
-                },
-                indent=2,
-            )
-        )
+        listed: dict[str, object] = {
+            name: {
+                "title": one.title,
+                "source": one.source,
+                "costs": {scale: asdict(one.costs[scale]) for scale in SCALES},
+            }
+            for name, one in experiments().items()
+        }
+        print(as_json(listed), end="")
         return
     table = Table("experiment", "what", *SCALES)
     for name, one in experiments().items():
@@ -98,6 +98,16 @@ def list_experiments(json: options.Json = False) -> None:
     console = Console(markup=False, emoji=False, highlight=False)
     console.print(table)
     console.print("Time and memory on two cores, with the default number of seeds.")
+
+
+def _workers(experiment: Experiment, scale: str) -> int:
+    """All cores; starting other processes takes longer than the smallest scale."""
+    one = "workers" not in experiment.takes or scale == SCALES[0]
+    return 1 if one else cpu_count()
+
+
+def _expanded(path: Path | None) -> Path | None:
+    return None if path is None else path.expanduser()
 
 
 def _command(name: str, request: Request, first: int) -> str:

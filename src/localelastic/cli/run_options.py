@@ -34,7 +34,7 @@ Seeds = Annotated[
     _run("N", "Repeat with N seeds, for intervals.", default="as listed"),
 ]
 FirstSeed = Annotated[int | None, _run("N", "The first of them.", flag="--seed", default="0")]
-Workers = Annotated[int | None, _run("N", "Parts computed at once.", default="1")]
+Workers = Annotated[int | None, _run("N", "Parts computed at once.", default="one per core")]
 Cache = Annotated[
     Path | None,
     _run("FOLDER", "Where finished parts are kept: a run that was killed goes on from them."),

@@ -21,6 +21,8 @@ if TYPE_CHECKING:  # a list of experiments needs no drawing
     from localelastic.report.experiment import Picture
 
 SCALES = ("smoke", "quick", "paper")
+PARALLEL = frozenset({"workers", "cache"})
+"""What experiments of independent cells take."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,20 @@ class Cost:
 
 
 @dataclass(frozen=True)
+class Costs:
+    """Of every scale."""
+
+    smoke: Cost
+    quick: Cost
+    paper: Cost
+
+    def __getitem__(self, scale: str) -> Cost:
+        """Of one of them."""
+        found: Cost = getattr(self, scale)
+        return found
+
+
+@dataclass(frozen=True)
 class Request:
     """What is asked of an experiment.
 
@@ -49,7 +65,7 @@ class Request:
         classifier: a checkpoint for them.
         data: a data set in place of the shipped one.
         cache: where finished parts are kept, so that a run that was killed goes on.
-        workers: parts computed at once.
+        workers: parts computed at once, each on one thread.
     """
 
     scale: str = "quick"
@@ -77,8 +93,7 @@ class Experiment(ABC):
     title: ClassVar[str]
     source: ClassVar[str]
     """Where in the paper it stands."""
-    costs: ClassVar[Mapping[str, Cost]]
-    """Of every scale."""
+    costs: ClassVar[Costs]
     takes: ClassVar[frozenset[str]] = frozenset()
     """Which of a request's optional fields mean something to it."""
 

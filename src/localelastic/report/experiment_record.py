@@ -135,14 +135,15 @@ class ExperimentRecord:
             if (folder / SERIES).exists():
                 with np.load(folder / SERIES) as file:
                     series = dict(file)
-            names = Quantity.__dataclass_fields__
-            quantities = tuple(
-                Quantity(
-                    **{k: tuple(v) if k == "values" else v for k, v in one.items() if k in names}
-                )
-                for one in given.pop("quantities")
-            )
+            quantities = tuple(_quantity(one) for one in given.pop("quantities"))
             lists = {k: tuple(v) for k, v in given.items() if isinstance(v, list)}
             return cls(**{**given, **lists}, quantities=quantities, series=series)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ReadError(f"expected the record of an experiment in {folder}: {error}") from None
+
+
+def _quantity(given: dict[str, Any]) -> Quantity:
+    """Without what is computed from it."""
+    names = Quantity.__dataclass_fields__
+    values = {name: value for name, value in given.items() if name in names}
+    return Quantity(**{**values, "values": tuple(values["values"])})
