@@ -97,18 +97,12 @@ class Experiment(ABC):
     takes: ClassVar[frozenset[str]] = frozenset()
     """Which of a request's optional fields mean something to it."""
 
-    def check(self, request: Request) -> None:
-        """Refuse before any work what cannot be run.
-
-        Raises:
-            InputError: such as a missing package or file.
-        """
-
     @abstractmethod
     def measure(self, request: Request, progress: Progress) -> ExperimentRecord:
         """The record, but for ``seconds``, ``command`` and ``environment``.
 
         Raises:
+            InputError: what cannot be run, such as for a missing file; before any work.
             MeasurementError: every run diverged, or nothing had a meaning.
         """
 
@@ -120,7 +114,7 @@ class Experiment(ABC):
 def run_experiment(
     experiment: Experiment, request: Request, progress: Progress = silent, command: str = ""
 ) -> ExperimentRecord:
-    """Check, measure, and say how long it took.
+    """Measure, and say how long it took.
 
     Args:
         experiment: which.
@@ -137,7 +131,6 @@ def run_experiment(
             raise SettingError(f"{experiment.name} does not take {name}; leave it out")
     if not request.seeds:
         request = replace(request, seeds=tuple(range(experiment.costs[request.scale].seeds)))
-    experiment.check(request)
     started = time.perf_counter()
     record = experiment.measure(request, progress)
     return replace(
