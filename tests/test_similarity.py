@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from localelastic import Examples, Replay, similarity_matrix
 from localelastic.change import Changes
 from localelastic.errors import MeasurementError
-from localelastic.matrix import averaged, without_excluded
+from localelastic.matrix import SimilarityMatrix, averaged, of_same_steps, without_excluded
+from localelastic.models import TwoLayer
 from localelastic.similarity import (
     SIMILARITIES,
     Kernelized,
@@ -17,6 +20,7 @@ from localelastic.similarity import (
     SignedRelative,
     symmetrised,
 )
+from localelastic.trajectory import Frozen, Sequential
 
 CHANGE = Changes(
     change=np.array([[2.0, -1.0], [0.5, 4.0]]),
@@ -83,3 +87,35 @@ def test_an_overshooting_step_has_no_normalised_similarity():
 def test_nothing_left_is_an_error():
     with pytest.raises(MeasurementError, match=r"none of the 3 steps.*dead"):
         averaged([marked("dead", "dead", "dead")], Kernelized(), ("a", "b", "c"))
+
+
+@pytest.mark.parametrize("similarity", SIMILARITIES.values())
+@pytest.mark.parametrize("trajectory", [Frozen(), Sequential()])
+def test_one_pass_gives_every_similarity(similarity, trajectory):
+    torch.manual_seed(0)
+    model = TwoLayer((2,), width=30).double()
+    points = torch.randn(12, 2, dtype=torch.float64)
+    primary, auxiliary = Examples.of(points[:8]), Examples.of(points[8:])
+    settings = {"trajectory": trajectory, "strategy": Replay(1e-3)}
+    asked = similarity_matrix(model, primary, auxiliary, similarity=similarity, **settings)
+    kernel = similarity_matrix(model, primary, auxiliary, similarity=Kernelized(), **settings)
+    found = of_same_steps(kernel, similarity)
+    np.testing.assert_allclose(found.values, asked.values, rtol=1e-9, atol=1e-12)
+    assert (found.ids, found.kept) == (asked.ids, asked.kept)
+    assert found.similarity is similarity
+    np.testing.assert_array_equal(found.below_floor, asked.below_floor)
+
+
+def test_what_another_similarity_leaves_out_keeps_its_place():
+    kernel = SimilarityMatrix(
+        np.array([[2.0, 1, 1], [1, -1.0, 1], [1, 1, 4.0]]),
+        ("b", "c", "d"),
+        (1, 2, 3),
+        (("a", "dead"),),
+        Kernelized(),
+        "test",
+        True,
+    )
+    found = of_same_steps(kernel, NormalizedKernelized())
+    assert (found.ids, found.kept) == (("b", "d"), (1, 3))
+    assert [name for name, _ in found.excluded] == ["a", "c"]

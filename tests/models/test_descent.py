@@ -46,6 +46,8 @@ def test_fused_equals_autograd(activation, loss, momentum):
         assert ours.grad is None
     pruned = activation is Activation.RELU and momentum == 0
     assert (len(steps._alive) < 40) == pruned
+    if activation is Activation.IDENTITY:
+        assert len(steps._b) == 6 + 2
 
 
 def test_others_take_autograd():

@@ -1,6 +1,18 @@
 """The similarity matrix, and the blocks it is measured in."""
 
 from localelastic.matrix.blocks import BlockStore, fingerprint_of
-from localelastic.matrix.matrix import SimilarityMatrix, averaged, without_excluded
+from localelastic.matrix.matrix import (
+    SimilarityMatrix,
+    averaged,
+    of_same_steps,
+    without_excluded,
+)
 
-__all__ = ["BlockStore", "SimilarityMatrix", "averaged", "fingerprint_of", "without_excluded"]
+__all__ = [
+    "BlockStore",
+    "SimilarityMatrix",
+    "averaged",
+    "fingerprint_of",
+    "of_same_steps",
+    "without_excluded",
+]

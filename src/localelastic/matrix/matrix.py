@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -111,4 +111,34 @@ def without_excluded(
         lr,
         None if trust is None else trust.below_floor[list(kept)],
         None if trust is None or trust.moved_share is None else trust.moved_share[list(kept)],
+    )
+
+
+def of_same_steps(kernel: SimilarityMatrix, similarity: Similarity) -> SimilarityMatrix:
+    """Another similarity of the steps that a kernelized matrix was measured by.
+
+    A row of eq. 3 is the change over one number, which every other similarity divides out: one
+    pass of steps gives them all. (Averages over several passes differ.)
+
+    Args:
+        kernel: kernelized, of one pass.
+        similarity: what is wanted.
+
+    Raises:
+        MeasurementError: no example has a meaning under it.
+    """
+    n = len(kernel.values)
+    same = Changes(-kernel.values, -kernel.values.diagonal(), np.ones(n), (None,) * n)
+    values, reasons, *_ = averaged([same], similarity, kernel.ids)
+    found = without_excluded(
+        values, reasons, kernel.ids, similarity, kernel.strategy, kernel.exact, kernel.lr
+    )
+    kept = list(found.kept)
+    below, moved = kernel.below_floor, kernel.moved_share
+    return replace(
+        found,
+        kept=tuple(kernel.kept[i] for i in kept),
+        excluded=(*kernel.excluded, *found.excluded),
+        below_floor=None if below is None else below[kept],
+        moved_share=None if moved is None else moved[kept],
     )

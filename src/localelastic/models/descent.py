@@ -64,6 +64,10 @@ class Fused(Descent):
     Without momentum, a ReLU unit that was off at every example of an epoch had no gradient and did
     not move, so it is off at all of them for good: it is left out, exactly. With momentum it would
     still drift, and all units stay.
+
+    Without an activation every step adds to the columns of ``[w b a]`` multiples of each other, so
+    they never leave the space they span at the start: the steps are taken in its ``d + 2``
+    coordinates, which is a narrower network with the same outputs and the same slopes.
     """
 
     def __init__(self, layers: Layers, loss: Loss, lr: float, momentum: float) -> None:
@@ -72,11 +76,17 @@ class Fused(Descent):
         self._whole = [hidden.weight.detach(), hidden.bias.detach(), readout.weight.detach()[0]]
         self._w, self._b, self._a = self._whole
         self._c = readout.bias.detach()
+        self._basis: Tensor | None = None
+        if self._activation is Activation.IDENTITY and len(self._b) > self._w.shape[1] + 2:
+            columns = torch.cat([self._w, self._b[:, None], self._a[:, None]], dim=1)
+            self._basis, inside = torch.linalg.qr(columns)
+            self._w, self._b, self._a = inside[:, :-2].clone(), inside[:, -2], inside[:, -1]
+            self._b, self._a = self._b.clone(), self._a.clone()
         self._velocity = [
-            torch.zeros_like(part) for part in (*self._whole, self._c) if momentum > 0
+            torch.zeros_like(part) for part in (self._w, self._b, self._a, self._c) if momentum > 0
         ]
-        self._alive = torch.arange(len(self._b))
-        self._on = torch.zeros(len(self._b), dtype=torch.bool)
+        self._alive = torch.arange(len(self._whole[1]))
+        self._on = torch.zeros(len(self._alive), dtype=torch.bool)
 
     @torch.no_grad()
     def step(self, inputs: Inputs, targets: PerExample) -> PerExample:
@@ -121,7 +131,14 @@ class Fused(Descent):
 
     def finish(self) -> None:
         """Put the units that are left back among all."""
-        if self._w is not self._whole[0]:
+        if self._basis is not None:
+            columns = torch.cat([self._w, self._b[:, None], self._a[:, None]], dim=1)
+            columns = self._basis @ columns
+            for whole, part in zip(
+                self._whole, (columns[:, :-2], columns[:, -2], columns[:, -1]), strict=True
+            ):
+                whole.copy_(part)
+        elif self._w is not self._whole[0]:
             for whole, part in zip(self._whole, (self._w, self._b, self._a), strict=True):
                 whole[self._alive] = part
 

@@ -1,0 +1,218 @@
+"""One network, warmed up on one task with one seed, and how well its steps cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import nn
+
+from localelastic.change import Auto
+from localelastic.cluster import MatrixClusters, cluster_matrix, clustering_accuracy, kmeans
+from localelastic.cluster.scores import score_clusters
+from localelastic.data import (
+    Examples,
+    FirstSampling,
+    Pixels,
+    RandomSampling,
+    Task,
+    load_examples,
+    primary_vs_auxiliary,
+)
+from localelastic.matrix import SimilarityMatrix, of_same_steps
+from localelastic.measure import similarity_matrix
+from localelastic.models import LOSSES, WarmUp, build_network, outputs_of, warm_up
+from localelastic.shapes import Square
+from localelastic.similarity import Kernelized, NormalizedKernelized, Relative
+from localelastic.trajectory import Frozen, Sequential
+
+SIMILARITIES = {
+    "relative": Relative(),
+    "kernelized": Kernelized(),
+    "normalized": NormalizedKernelized(),
+}
+PENULTIMATE = "penultimate features"
+STARTS = 20
+
+
+@dataclass(frozen=True)
+class Part:
+    """Which examples: everything that the task of a cell depends on.
+
+    Args:
+        data: the name of a shipped data set, or a path.
+        primary: classes to be told apart.
+        auxiliary: classes to train against.
+        n_primary: primary examples in all.
+        n_auxiliary: auxiliary examples in all.
+        sampling: "first" as in the published scripts, or "random".
+        pixels: how pixels are scaled.
+        seed: of random sampling.
+    """
+
+    data: str
+    primary: tuple[str, ...]
+    auxiliary: tuple[str, ...]
+    n_primary: int
+    n_auxiliary: int
+    sampling: str = "random"
+    pixels: str = "SIGNED"
+    seed: int = 0
+
+    def task(self) -> Task:
+        """Read and chosen."""
+        first = self.sampling == "first"
+        return primary_vs_auxiliary(
+            load_examples(self.data, pixels=Pixels[self.pixels]),
+            primary=self.primary,
+            auxiliary=self.auxiliary,
+            n_primary=self.n_primary,
+            n_auxiliary=self.n_auxiliary,
+            sampling=FirstSampling() if first else RandomSampling(self.seed),
+        )
+
+
+@dataclass(frozen=True)
+class NetworkCell:
+    """One network on one task.
+
+    Args:
+        part: the examples.
+        network: a name of ``NETWORKS``.
+        width: hidden units; the published number if ``None``.
+        loss: a name of ``LOSSES``.
+        settings: of the warm-up; no epochs measure the untrained network.
+        sequential: walk through all examples as Algorithm 1 is printed; else weights stay frozen.
+        seed: of weights, mini-batches, order of steps and clustering.
+    """
+
+    part: Part
+    network: str
+    width: int | None
+    loss: str
+    settings: WarmUp
+    sequential: bool
+    seed: int
+
+
+@dataclass(frozen=True)
+class CellScores:
+    """How well one clustering matches the known classes.
+
+    Args:
+        accuracy: of the start with the least objective, by optimal assignment.
+        ari: adjusted Rand index.
+        nmi: normalized mutual information.
+        chance: mean accuracy of random labels.
+        starts: accuracy of each start of kernel K-means, best objective or not.
+        excluded: examples whose step had no meaning.
+    """
+
+    accuracy: float
+    ari: float
+    nmi: float
+    chance: float
+    starts: tuple[float, ...]
+    excluded: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkFound:
+    """What one network gave.
+
+    Args:
+        scores: by name of the similarity, and of the penultimate features.
+        training_accuracy: of the warm-up.
+        final_loss: of its last epoch; ``nan`` without one.
+        lr: of the warm-up.
+        strategy: how changes were computed.
+        kernel: the raw kernelized matrix of the kept examples.
+        classes: of the kept examples.
+        ids: of the kept examples.
+    """
+
+    scores: dict[str, CellScores]
+    training_accuracy: float
+    final_loss: float
+    lr: float
+    strategy: str
+    kernel: Square = field(repr=False)
+    classes: tuple[str, ...] = field(repr=False)
+    ids: tuple[str, ...] = field(repr=False)
+
+
+def measured(cell: NetworkCell) -> NetworkFound:
+    """Warm up, step on every primary example, cluster by each similarity.
+
+    Raises:
+        InputError: a task that cannot be made.
+        MeasurementError: the warm-up diverged, or no step had a meaning.
+    """
+    task = cell.part.task()
+    model = build_network(cell.network, task.primary.shape, width=cell.width, seed=cell.seed)
+    loss = LOSSES[cell.loss]
+    training = warm_up(
+        model, task.primary, task.auxiliary, loss=loss, settings=cell.settings, seed=cell.seed
+    )
+    model.eval()
+    kernel = similarity_matrix(
+        model,
+        task.primary,
+        task.auxiliary,
+        loss=loss,
+        similarity=Kernelized(),
+        trajectory=Sequential(1, cell.seed) if cell.sequential else Frozen(),
+        strategy=Auto(),
+    )
+    k = len(cell.part.primary)
+    scores = {
+        name: scored(of_same_steps(kernel, similarity), task.primary, k, cell.seed)
+        for name, similarity in SIMILARITIES.items()
+    }
+    scores[PENULTIMATE] = feature_scores(
+        penultimate(model, task.primary), task.primary, k, cell.seed
+    )
+    kept = task.primary.take(kernel.kept)
+    return NetworkFound(
+        scores,
+        training.accuracy,
+        training.losses[-1] if training.losses else float("nan"),
+        training.lr,
+        kernel.strategy,
+        kernel.values.astype(np.float32),
+        kept.classes or (),
+        kept.ids,
+    )
+
+
+def scored(matrix: SimilarityMatrix, primary: Examples, k: int, seed: int) -> CellScores:
+    """Clusters of a matrix against the known classes of the examples it keeps."""
+    clusters: MatrixClusters = cluster_matrix(matrix, n_clusters=k, n_init=STARTS, seed=seed)
+    known = primary.take(matrix.kept).classes or ()
+    found = score_clusters(known, clusters.labels)
+    starts = tuple(clustering_accuracy(known, labels) for labels in clusters.start_labels)
+    return CellScores(
+        found.accuracy, found.ari, found.nmi, found.chance, starts, len(matrix.excluded)
+    )
+
+
+def feature_scores(features: np.ndarray, primary: Examples, k: int, seed: int) -> CellScores:
+    """K-means on features against the known classes."""
+    known = primary.classes or ()
+    found = score_clusters(known, kmeans(features, n_clusters=k, seed=seed).labels)
+    return CellScores(found.accuracy, found.ari, found.nmi, found.chance, (found.accuracy,))
+
+
+def penultimate(model: nn.Module, examples: Examples) -> np.ndarray:
+    """What the last linear layer of a network sees, ``(n, h)``."""
+    last = [module for module in model.modules() if isinstance(module, nn.Linear)][-1]
+    seen: list[torch.Tensor] = []
+    hook = last.register_forward_pre_hook(lambda _, given: seen.append(given[0].detach()))
+    try:
+        with torch.no_grad():
+            for block in examples.inputs.split(500):
+                outputs_of(model, block)
+    finally:
+        hook.remove()
+    return torch.cat(seen).numpy()
