@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from localelastic import Examples, Gradient, Relative, Replay, Sequential, similarity_matrix
-from localelastic.errors import OutputError, SettingError
+from localelastic.errors import OutputError
 from localelastic.trajectory import Frozen
 from localelastic.update import Replica
 
@@ -69,8 +69,10 @@ def test_goes_on_with_the_same_numbers(trajectory, step, tmp_path):
 
 def test_finished_rows_are_not_measured_again(tmp_path, monkeypatch):
     measured(tmp_path / "rows")
-    monkeypatch.setattr(Replica, "step", None)
-    assert len(measured(tmp_path / "rows").ids) == N
+    steps, step = [], Replica.step
+    monkeypatch.setattr(Replica, "step", lambda *given: steps.append(1) or step(*given))
+    measured(tmp_path / "rows")
+    assert len(steps) == 3  # those of the probe
 
 
 CHILD = """
@@ -158,17 +160,148 @@ def test_rows_of_another_measurement_are_refused(named, world_, changed, tmp_pat
     measured(tmp_path / "rows")
     model, primary, auxiliary = world_()
     settings = {"strategy": Replay(0.05), **changed}
-    with pytest.raises(SettingError, match=f"another.*{named}"):
+    with pytest.raises(OutputError, match=f"another.*{named}"):
         similarity_matrix(model, primary, auxiliary, keep=tmp_path / "rows", **settings)
+
+
+class Scaled(nn.Module):
+    """What it does is not all in its weights."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.last, self.scale = nn.Linear(3, 6), nn.Linear(6, 3), 1.0
+        self.bend = torch.tanh
+        self.register_buffer("shift", torch.zeros(3), persistent=False)
+        self.double()
+
+    def forward(self, inputs):
+        return self.last(self.bend(self.first(inputs))) * self.scale + self.shift**2
+
+
+def scaled(change=lambda model: None):
+    model = Scaled()
+    change(model)
+    return model
+
+
+def set_to(name, value):
+    return lambda model: setattr(model, name, value)
+
+
+def froze(name):
+    return lambda model: getattr(model, name).requires_grad_(False)
+
+
+def stepping_on(name):
+    return lambda model: {"optimizer": torch.optim.SGD([getattr(model, name).weight], lr=0.1)}
+
+
+def smoothed(by):
+    return lambda model: {"loss": nn.CrossEntropyLoss(label_smoothing=by)}
+
+
+def watching(place):
+    return lambda model: {"prediction": lambda outputs: outputs[:, place]}
+
+
+ALIKE_BY_NAME = [
+    (froze("first"), froze("last"), lambda model: {}),
+    (set_to("scale", 1.0), set_to("scale", 3.0), lambda model: {}),
+    (set_to("bend", torch.tanh), set_to("bend", torch.relu), lambda model: {}),
+    (set_to("shift", torch.zeros(3)), set_to("shift", torch.ones(3).double()), lambda model: {}),
+    (None, None, (stepping_on("first"), stepping_on("last"))),
+    (None, None, (smoothed(0.0), smoothed(0.3))),
+    (None, None, (watching(0), watching(1))),
+]
+
+
+@pytest.mark.parametrize(("first", "then", "settings"), ALIKE_BY_NAME)
+def test_what_names_do_not_tell_apart_is_refused_too(first, then, settings, tmp_path):
+    generator = torch.Generator().manual_seed(1)
+    inputs = torch.randn(12, 3, dtype=torch.float64, generator=generator)
+    examples = Examples.of(inputs, targets=torch.arange(12) % 3)
+
+    def run(change, given):
+        model = scaled(change or (lambda model: None))
+        extra = given(model)
+        strategy = Replay() if "optimizer" in extra else Replay(0.1)
+        return similarity_matrix(
+            model,
+            examples,
+            similarity=Relative(),
+            strategy=strategy,
+            keep=tmp_path / "rows",
+            **extra,
+        )
+
+    before, after = settings if isinstance(settings, tuple) else (settings, settings)
+    run(first, before)
+    run(first, before)
+    with pytest.raises(OutputError, match="another"):
+        run(then, after)
+
+
+def spoiled(block, **changed):
+    return {**block, **changed}
+
+
+SPOILED = [
+    lambda block: spoiled(block, change=block["change"] * 2),
+    lambda block: spoiled(block, change=block["change"] * np.nan),
+    lambda block: spoiled(block, change=block["change"].astype(np.float32)),
+    lambda block: spoiled(block, examples=block["examples"] + 20),
+    lambda block: spoiled(block, examples=block["examples"].astype(str)),
+    lambda block: spoiled(block, unit=block["unit"][:3]),
+    lambda block: spoiled(block, reasons=np.arange(len(block["reasons"]))),
+]
+
+
+@pytest.mark.parametrize("spoil", SPOILED)
+def test_a_block_whose_content_was_changed_is_measured_again(spoil, tmp_path):
+    whole = measured(tmp_path / "rows")
+    for path in (tmp_path / "rows").glob("pass-*.npz"):
+        with np.load(path) as block:
+            values = dict(block)
+        np.savez(path, **spoil(values))
+    again = measured(tmp_path / "rows")
+    assert np.array_equal(again.values, whole.values)
+    assert "kept" not in again.strategy
+
+
+def test_a_block_of_another_measurement_is_measured_again(tmp_path):
+    whole = measured(tmp_path / "rows")
+    measured(tmp_path / "others", strategy=Replay(0.2))
+    for path in (tmp_path / "others").glob("pass-*.npz"):
+        (tmp_path / "rows" / path.name).write_bytes(path.read_bytes())
+    again = measured(tmp_path / "rows")
+    assert np.array_equal(again.values, whole.values)
+    assert "kept" not in again.strategy
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path):
     (tmp_path / "thesis.tex").write_text("precious")
-    with pytest.raises(SettingError, match="other files"):
+    with pytest.raises(OutputError, match="other files"):
         measured(tmp_path)
-    (tmp_path / "manifest.json").write_text(json.dumps(["not ours"]))
-    with pytest.raises(SettingError, match="another"):
-        measured(tmp_path)
+    for content in (json.dumps(["not ours"]), "garbled", "[" * 100_000):
+        (tmp_path / "manifest.json").write_text(content)
+        with pytest.raises(OutputError, match="name another folder"):
+            measured(tmp_path)
+
+
+def test_leftovers_of_a_start_that_was_killed_do_no_harm(tmp_path):
+    (tmp_path / ".manifest.json-abcd1234").write_text("{")
+    assert np.array_equal(measured(tmp_path).values, measured().values)
+
+
+@pytest.mark.parametrize("keep", ["a\0b", "~nobody-of-that-name/x"])
+def test_a_name_that_no_folder_can_have(keep):
+    with pytest.raises(OutputError, match="another folder"):
+        measured(keep)
+
+
+def test_a_file_in_the_place_of_a_folder(tmp_path):
+    (tmp_path / "thesis.tex").write_text("precious")
     with pytest.raises(OutputError, match="another folder"):
         measured(tmp_path / "thesis.tex")
 

@@ -87,9 +87,8 @@ def similarity_matrix(
         out and listed with their reason.
 
     Raises:
-        InputError: model, examples or settings that cannot be measured, or ``keep`` is a folder of
-            something else; before any work.
-        OutputError: rows cannot be kept.
+        InputError: model, examples or settings that cannot be measured, before any work.
+        OutputError: rows cannot be kept, or ``keep`` holds those of another measurement.
         MeasurementError: no step had a meaning.
 
     Example:
@@ -106,6 +105,7 @@ def similarity_matrix(
         similarity=(similarity, Similarity),
         trajectory=(trajectory, Trajectory),
         strategy=(strategy, Strategy | Auto),
+        keep=(keep, str | Path | None),
     )
     expect_function(loss=loss, optimizer=optimizer, prediction=prediction, call=call, select=select)
     if trajectory.moves and auxiliary is None:
@@ -130,8 +130,7 @@ def similarity_matrix(
     choice = choice_of(strategy, question)
     used, store, unkept = choice.strategy, None, ""
     if keep is not None and used.keeps:
-        folder = Path(keep).expanduser()
-        store = BlockStore(folder, fingerprint_of(question, used), question.task.n_primary)
+        store = BlockStore(Path(keep), fingerprint_of(question, used))
     elif keep is not None:
         unkept = "no rows kept: computed in one go"
     changes = used.changes(question, progress, store)

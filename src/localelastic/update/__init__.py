@@ -9,6 +9,7 @@ from localelastic.update.optimizer import (
     check_lr,
     is_plain,
     named,
+    parameters_of,
 )
 from localelastic.update.repeatable import repeatable
 from localelastic.update.replica import Replica
@@ -27,5 +28,6 @@ __all__ = [
     "gradients",
     "is_plain",
     "named",
+    "parameters_of",
     "repeatable",
 ]
