@@ -71,7 +71,7 @@ def test_damage_is_always_told_by_our_own_errors(whole, tmp_path, data):
     ("name", "words"),
     [
         ("missing.csv", "missing.csv: no such path"),
-        ("mnisst", "a folder or mnist, got mnisst"),
+        ("mnisst", "a folder or one of mnist, .*, got mnisst"),
         ("a.doc", "a.doc; is its ending right?"),
         ("empty.csv", "got an empty file"),
         ("empty.npz", "got an empty file"),

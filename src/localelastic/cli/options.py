@@ -38,8 +38,9 @@ Data = Annotated[
     typer.Argument(
         metavar="DATA",
         show_default=False,
-        help="[bold]mnist[/] (digits that come with the package), or a file or folder: .npz, .npy, "
-        "IDX, .csv, .tsv, .parquet, or images in one sub-folder per class.",
+        help="[bold]mnist[/] (digits that come with the package), mnist-train, fashion-mnist or "
+        "cifar10 (fetched once), or a file or folder: .npz, .npy, IDX, cifar-10-batches-py, .csv, "
+        ".tsv, .parquet, or images in one sub-folder per class.",
     ),
 ]
 

@@ -8,7 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from localelastic.data.arrays import NPY, NPZ
+from localelastic.data.cifar import CIFAR
 from localelastic.data.examples import Examples
+from localelastic.data.fetch import SOURCES as FETCHED
 from localelastic.data.folder import FOLDER
 from localelastic.data.idx import IDX
 from localelastic.data.labels import read_labels
@@ -18,10 +20,10 @@ from localelastic.data.scaling import Pixels
 from localelastic.data.table import TABLE
 from localelastic.errors import ReadError, SettingError
 
-SOURCES: tuple[Source, ...] = (FOLDER, NPZ, NPY, TABLE, IDX)
+SOURCES: tuple[Source, ...] = (CIFAR, FOLDER, NPZ, NPY, TABLE, IDX)
 """What a path can be, the first that fits."""
 
-SHIPPED: dict[str, Source] = {"mnist": MNIST}
+SHIPPED: dict[str, Source] = {"mnist": MNIST, **FETCHED}
 """Data sets known by name; a file or folder of that name is ``./mnist``."""
 
 
@@ -39,11 +41,14 @@ def load_examples(
     """Examples from a file, a folder, or the name of a shipped data set.
 
     - ``"mnist"``: the shipped digits, see :func:`load_mnist`.
+    - ``"mnist-train"``, ``"fashion-mnist"``, ``"cifar10"``: all training images, fetched the first
+      time, checked, and kept in the user's cache (or the folder ``LOCALELASTIC_DATA`` names).
     - ``.npz``: arrays under usual names (x and y, images and labels, data and labels, inputs and
       targets, x_train and y_train), labels named by ``class_names`` if the archive has it, and
       ``ids``. Other names of arrays are given as columns.
     - ``.npy``: inputs alone.
     - IDX (``images-idx3-ubyte``, also ``.gz``), labels from the file that lies beside it.
+    - The folder ``cifar-10-batches-py`` as CIFAR-10 is published.
     - A folder of images, ``class/image.png`` or ``coarse/class/image.png`` or images alone.
     - A table (``.csv``, ``.tsv``, ``.parquet``), one example per row.
 
@@ -97,7 +102,9 @@ def _kind(path: Path) -> Source:
     with reading(path, kind="examples"):
         if not path.exists():
             shipped = ", ".join(SHIPPED)
-            raise ReadError(f"expected a file, a folder or {shipped}, got {path}: no such path")
+            raise ReadError(
+                f"expected a file, a folder or one of {shipped}, got {path}: no such path"
+            )
         if path.is_file() and path.stat().st_size == 0:
             raise ReadError(f"expected examples in {path}, got an empty file")
         kind = next((source for source in SOURCES if source.reads(path)), None)
