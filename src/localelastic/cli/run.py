@@ -33,6 +33,7 @@ from localelastic.report.experiment_record import ExperimentRecord
 def run(
     name: run_options.Name = None,
     scale: run_options.Scale = None,
+    protocol: run_options.Protocol = None,
     seeds: run_options.Seeds = None,
     seed: run_options.FirstSeed = None,
     workers: run_options.Workers = None,
@@ -64,6 +65,7 @@ def run(
         data=_expanded(data),
         cache=_expanded(cache),
         workers=_workers(experiment, scale) if workers is None else workers,
+        protocol=Request.protocol if protocol is None else protocol,
     )
     count = experiment.costs[request.scale].seeds if seeds is None else seeds
     first = 0 if seed is None else seed
@@ -113,6 +115,7 @@ def _expanded(path: Path | None) -> Path | None:
 def _command(name: str, request: Request, first: int) -> str:
     words = ["localelastic", "run", name, "--scale", request.scale]
     words += ["--seeds", str(len(request.seeds))] + (["--seed", str(first)] if first else [])
+    words += ["--protocol", request.protocol] if request.protocol != Request.protocol else []
     for flag in ("photos", "classifier", "data"):
         if (path := getattr(request, flag)) is not None:
             words += [f"--{flag}", str(path)]

@@ -40,6 +40,15 @@ Cache = Annotated[
     _run("FOLDER", "Where finished parts are kept: a run that was killed goes on from them."),
 ]
 
+Protocol = Annotated[
+    str | None,
+    _run(
+        "NAME",
+        "Of a table: published (as the scripts), algorithm1 (as printed) or ours.",
+        default=Request.protocol,
+    ),
+]
+
 Photos = Annotated[Path | None, _data("FOLDER", "Photographs, one sub-folder per class.")]
 Classifier = Annotated[Path | None, _data("FILE", "A checkpoint of a classifier of photographs.")]
 DataFolder = Annotated[

@@ -10,7 +10,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from localelastic.errors import SettingError
 from localelastic.experiments.environment import environment
@@ -66,6 +66,7 @@ class Request:
         data: a data set in place of the shipped one.
         cache: where finished parts are kept, so that a run that was killed goes on.
         workers: parts computed at once, each on one thread.
+        protocol: of a table: published, algorithm1 or ours.
     """
 
     scale: str = "quick"
@@ -75,6 +76,7 @@ class Request:
     data: Path | None = None
     cache: Path | None = None
     workers: int = 1
+    protocol: str = "published"
 
     def __post_init__(self) -> None:
         if self.scale not in SCALES:
@@ -88,13 +90,13 @@ class Request:
 class Experiment(ABC):
     """One figure or table. To add one, put a module with ``EXPERIMENTS`` into ``paper/``."""
 
-    name: ClassVar[str]
+    name: str
     """As typed."""
-    title: ClassVar[str]
-    source: ClassVar[str]
+    title: str
+    source: str
     """Where in the paper it stands."""
-    costs: ClassVar[Costs]
-    takes: ClassVar[frozenset[str]] = frozenset()
+    costs: Costs
+    takes: frozenset[str] = frozenset()
     """Which of a request's optional fields mean something to it."""
 
     @abstractmethod
@@ -126,7 +128,7 @@ def run_experiment(
         InputError: a request that cannot be met.
         MeasurementError: nothing could be measured.
     """
-    for name in ("photos", "classifier", "data", "cache", "workers"):
+    for name in ("photos", "classifier", "data", "cache", "workers", "protocol"):
         if name not in experiment.takes and getattr(request, name) != getattr(Request(), name):
             raise SettingError(f"{experiment.name} does not take {name}; leave it out")
     if not request.seeds:

@@ -77,7 +77,8 @@ class Fused(Descent):
         self._w, self._b, self._a = self._whole
         self._c = readout.bias.detach()
         self._basis: Tensor | None = None
-        if self._activation is Activation.IDENTITY and len(self._b) > self._w.shape[1] + 2:
+        narrow = self._w.shape[1] + 2
+        if self._activation is Activation.IDENTITY and len(self._b) > 2 * narrow:
             columns = torch.cat([self._w, self._b[:, None], self._a[:, None]], dim=1)
             self._basis, inside = torch.linalg.qr(columns)
             self._w, self._b, self._a = inside[:, :-2].clone(), inside[:, -2], inside[:, -1]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 import torch
 from torch import nn
 
 from localelastic.change import Auto
-from localelastic.cluster import MatrixClusters, cluster_matrix, clustering_accuracy, kmeans
-from localelastic.cluster.scores import score_clusters
+from localelastic.cluster import cluster_matrix, clustering_accuracy, kmeans
+from localelastic.cluster.scores import chance_accuracy, score_clusters
 from localelastic.data import (
     Examples,
     FirstSampling,
@@ -20,6 +21,7 @@ from localelastic.data import (
     load_examples,
     primary_vs_auxiliary,
 )
+from localelastic.errors import SettingError
 from localelastic.matrix import SimilarityMatrix, of_same_steps
 from localelastic.measure import similarity_matrix
 from localelastic.models import LOSSES, WarmUp, build_network, outputs_of, warm_up
@@ -64,13 +66,19 @@ class Part:
         """Read and chosen."""
         first = self.sampling == "first"
         return primary_vs_auxiliary(
-            load_examples(self.data, pixels=Pixels[self.pixels]),
+            _examples(self.data, self.pixels),
             primary=self.primary,
             auxiliary=self.auxiliary,
             n_primary=self.n_primary,
             n_auxiliary=self.n_auxiliary,
             sampling=FirstSampling() if first else RandomSampling(self.seed),
         )
+
+
+@lru_cache(maxsize=2)
+def _examples(data: str, pixels: str) -> Examples:
+    """Read once per process, for many cells."""
+    return load_examples(data, pixels=Pixels[pixels])
 
 
 @dataclass(frozen=True)
@@ -107,6 +115,8 @@ class CellScores:
         chance: mean accuracy of random labels.
         starts: accuracy of each start of kernel K-means, best objective or not.
         excluded: examples whose step had no meaning.
+        told_apart: whether the similarity tells any two examples apart; where it does not, all are
+            one cluster.
     """
 
     accuracy: float
@@ -115,6 +125,7 @@ class CellScores:
     chance: float
     starts: tuple[float, ...]
     excluded: int = 0
+    told_apart: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,20 +199,31 @@ def measured(cell: NetworkCell) -> NetworkFound:
 
 def scored(matrix: SimilarityMatrix, primary: Examples, k: int, seed: int) -> CellScores:
     """Clusters of a matrix against the known classes of the examples it keeps."""
-    clusters: MatrixClusters = cluster_matrix(matrix, n_clusters=k, n_init=STARTS, seed=seed)
     known = primary.take(matrix.kept).classes or ()
+    left_out = len(matrix.excluded)
+    try:
+        clusters = cluster_matrix(matrix, n_clusters=k, n_init=STARTS, seed=seed)
+    except SettingError:  # fewer distinct examples than clusters
+        return _one_cluster(known, k, left_out)
     found = score_clusters(known, clusters.labels)
     starts = tuple(clustering_accuracy(known, labels) for labels in clusters.start_labels)
-    return CellScores(
-        found.accuracy, found.ari, found.nmi, found.chance, starts, len(matrix.excluded)
-    )
+    return CellScores(found.accuracy, found.ari, found.nmi, found.chance, starts, left_out)
 
 
 def feature_scores(features: np.ndarray, primary: Examples, k: int, seed: int) -> CellScores:
     """K-means on features against the known classes."""
     known = primary.classes or ()
-    found = score_clusters(known, kmeans(features, n_clusters=k, seed=seed).labels)
+    try:
+        labels = kmeans(features, n_clusters=k, seed=seed).labels
+    except SettingError:  # as above
+        return _one_cluster(known, k, 0)
+    found = score_clusters(known, labels)
     return CellScores(found.accuracy, found.ari, found.nmi, found.chance, (found.accuracy,))
+
+
+def _one_cluster(known: tuple[str, ...], k: int, left_out: int) -> CellScores:
+    one = score_clusters(known, np.zeros(len(known), dtype=np.intp))
+    return CellScores(one.accuracy, 0.0, 0.0, chance_accuracy(known, k), (), left_out, False)
 
 
 def penultimate(model: nn.Module, examples: Examples) -> np.ndarray:

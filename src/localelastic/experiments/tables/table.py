@@ -1,0 +1,283 @@
+"""A table of the paper as an experiment: rows and columns of cells, each with several seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from localelastic.errors import MeasurementError
+from localelastic.experiments.cells import Failed, computed
+from localelastic.experiments.experiment import PARALLEL, Costs, Experiment, Request
+from localelastic.experiments.published import published
+from localelastic.experiments.tables.baselines import BaselineCell, measured_baseline
+from localelastic.experiments.tables.cell import (
+    PENULTIMATE,
+    CellScores,
+    NetworkCell,
+    NetworkFound,
+    measured,
+)
+from localelastic.experiments.tables.protocols import SCALES, cell_of
+from localelastic.experiments.tables.rows import BaselineRow, Row, row_of
+from localelastic.plots.table import Dot, dot_table
+from localelastic.report.experiment import Picture
+from localelastic.report.experiment_record import ExperimentRecord, Quantity
+from localelastic.shapes import Progress
+
+CHANCE = "chance"
+Cell = NetworkCell | BaselineCell
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """Where a cell's number goes."""
+
+    row: Row | BaselineRow
+    column: str
+    cell: Cell
+
+
+class Table(Experiment):
+    """One of the eight.
+
+    Args:
+        number: 1 to 8.
+        costs: measured.
+        more: rows beyond the printed ones, such as rivals that the paper leaves out.
+    """
+
+    takes = PARALLEL | {"data", "protocol"}
+
+    def __init__(self, number: int, costs: Costs, more: tuple[Row | BaselineRow, ...] = ()) -> None:
+        self.name = f"table{number}"
+        self.costs = costs
+        self._printed: dict[str, Any] = published()[self.name]
+        self.title = self._printed["title"][0].lower() + self._printed["title"][1:]
+        if self.title.startswith("algorithm"):
+            self.title = self._printed["title"]
+        where = "section 3" if number <= 4 else "appendix A.4"
+        self.source = f"Table {number}, {where}"
+        self._rows = (*(row_of(label, self.name) for label in self._printed["rows"]), *more)
+
+    def measure(self, request: Request, progress: Progress) -> ExperimentRecord:
+        """Every cell with every seed; equal cells of a table are computed once."""
+        slots = list(self._slots(request))
+        values = self._values([slot.cell for slot in slots], request, progress)
+        notes = [
+            f"{_words(cell)}: {value.reason}. It is left out."
+            for cell, value in values.items()
+            if isinstance(value, Failed)
+        ]
+        quantities = tuple(self._quantities(slots, values))
+        if not quantities:
+            raise MeasurementError(f"no cell came to an end (first: {notes[0]})")
+        scale = SCALES[request.scale]
+        return ExperimentRecord(
+            self.name,
+            self.title,
+            self.source,
+            "How well do clusters match the classes, row by row and column by column?",
+            _finding(self.name, quantities),
+            tuple(_sentences(quantities)),
+            request.scale,
+            request.seeds,
+            quantities,
+            {
+                "protocol": _PROTOCOLS[request.protocol],
+                "examples": f"{scale.n:,} primary and {scale.n:,} auxiliary of {self._dataset}",
+                "width": f"{scale.width:g} of the published, where networks have one",
+                "warm-up": f"{scale.epochs:g} of the published epochs"
+                if request.protocol != "ours"
+                else "12 epochs, momentum 0.9, batches of 50, a stable step size",
+                "clustering": "K-means on rows for relative similarity (10 starts), kernel K-means "
+                "for kernels (20 starts, least objective)",
+                "accuracy": "share of examples in the cluster matched to their class",
+            },
+            tuple(notes),
+            {},
+            0.0,
+            "",
+        )
+
+    def _values(
+        self, cells: list[Cell], request: Request, progress: Progress
+    ) -> dict[Cell, NetworkFound | CellScores | Failed]:
+        """Of either kind of cell."""
+        how: dict[str, Any] = {
+            "workers": request.workers,
+            "cache": request.cache,
+            "progress": progress,
+        }
+        networks = [cell for cell in cells if isinstance(cell, NetworkCell)]
+        others = [cell for cell in cells if isinstance(cell, BaselineCell)]
+        found: dict[Cell, NetworkFound | CellScores | Failed] = {}
+        if others:
+            values = computed(measured_baseline, others, stage="baselines", **how)
+            found.update(zip(others, values, strict=True))
+        if networks:
+            found.update(
+                zip(networks, computed(measured, networks, stage="networks", **how), strict=True)
+            )
+        return found
+
+    @property
+    def _dataset(self) -> str:
+        found: str = self._printed["dataset"]
+        return found
+
+    def _slots(self, request: Request) -> Iterator[_Slot]:
+        data = "mnist" if request.data is None else str(request.data)
+        if self._dataset == "CIFAR-10" and request.data is None:
+            data = "cifar10"
+        columns = zip(
+            self._printed["columns"],
+            self._printed["primary"],
+            self._printed["auxiliary"],
+            strict=True,
+        )
+        for column, primary, auxiliary in columns:
+            for row in self._rows:
+                for seed in request.seeds:
+                    cell = cell_of(
+                        row,
+                        data=data,
+                        dataset=self._dataset,
+                        primary=tuple(map(str, primary)),
+                        auxiliary=tuple(map(str, auxiliary)),
+                        protocol=request.protocol,
+                        scale=SCALES[request.scale],
+                        seed=seed,
+                    )
+                    yield _Slot(row, column, cell)
+
+    def _quantities(self, slots: list[_Slot], values: dict[Cell, Any]) -> Iterator[Quantity]:
+        found: dict[tuple[str, str], list[CellScores]] = {}
+        for slot in slots:
+            value = values[slot.cell]
+            if not isinstance(value, Failed):
+                score = value.scores[slot.row.similarity] if isinstance(slot.row, Row) else value
+                found.setdefault((slot.row.label, slot.column), []).append(score)
+        printed = self._printed["rows"]
+        for (label, column), scores in found.items():
+            place = self._printed["columns"].index(column)
+            yield Quantity(
+                column,
+                tuple(100 * one.accuracy for one in scores),
+                printed[label][place] if label in printed else None,
+                label,
+                unit="%",
+                note=_spread(scores),
+                digits=1,
+            )
+        for column in self._printed["columns"]:
+            chances = [
+                one.chance
+                for (_, there), scores in found.items()
+                for one in scores
+                if there == column
+            ]
+            if chances:
+                yield Quantity(
+                    column, (100 * float(np.mean(chances)),), None, CHANCE, "%", digits=1
+                )
+
+    def draw(self, record: ExperimentRecord) -> Iterator[Picture]:
+        """Dots and diamonds."""
+        groups = record.groups()
+        chance = {one.name: one.interval.mean for one in groups.pop(CHANCE, [])}
+        cells = {
+            (one.group, one.name): Dot(
+                one.interval.mean, one.interval.low, one.interval.high, one.published
+            )
+            for row in groups.values()
+            for one in row
+        }
+        figure = dot_table(
+            list(groups), list(chance), cells, chance=chance, label="clustering accuracy, %"
+        )
+        yield Picture(
+            self.name,
+            f"{record.title}: ours ({record.scale} scale, {len(record.seeds)} seeds) as dots with "
+            "95 % intervals of the mean, the published single runs as diamonds, and the mean "
+            "accuracy of random labels as a dashed line.",
+            figure,
+        )
+
+
+_PROTOCOLS = {
+    "published": "as in the published scripts: frozen weights, the first examples in data order, "
+    "the published warm-up; seeds are of the network alone",
+    "algorithm1": "Algorithm 1 as printed: weights move through all examples, random samples, the "
+    "published warm-up; seeds are of network and sample",
+    "ours": "our default: frozen weights, random samples, a better converged warm-up; seeds are of "
+    "network and sample",
+}
+
+
+def _words(cell: Cell) -> str:
+    what = cell.network if isinstance(cell, NetworkCell) else cell.method
+    sides = (" ".join(side) for side in (cell.part.primary, cell.part.auxiliary))
+    return f"{what} on {' against '.join(sides)}, seed {cell.seed}"
+
+
+def _spread(scores: list[CellScores]) -> str:
+    """Where starts of kernel K-means end apart, which a single start would hide."""
+    starts = [one.starts for one in scores if one.starts]
+    apart = max((max(each) - min(each) for each in starts), default=0.0)
+    low, high = min(map(min, starts), default=0.0), max(map(max, starts), default=0.0)
+    left_out = sum(one.excluded for one in scores)
+    words = []
+    if apart > 0.05:
+        words.append(f"single starts {100 * low:.1f} to {100 * high:.1f}")
+    if not all(one.told_apart for one in scores):
+        words.append("tells no two examples apart, with some seed")
+    if left_out:
+        words.append(f"{left_out} examples left out")
+    return "; ".join(words)
+
+
+def _finding(name: str, quantities: tuple[Quantity, ...]) -> str:
+    compared = [one for one in quantities if one.published is not None]
+    held = [one for one in compared if one.interval.holds(float(one.published or 0))]
+    above = [one for one in compared if one not in held and (one.difference or 0) > 0]
+    apart = float(np.mean([abs(one.difference or 0) for one in compared]))
+    if len(compared[0].values) < 2:
+        return (
+            f"Of {len(compared)} cells of {name.replace('table', 'Table ')} ours lie "
+            f"{apart:.1f} points from the published on average; {len(above)} above. "
+            "One seed gives no interval."
+        )
+    return (
+        f"Of {len(compared)} cells of {name.replace('table', 'Table ')} the published value lies "
+        f"within our 95 % interval in {len(held)}, below it in {len(above)} and above it in "
+        f"{len(compared) - len(held) - len(above)}; on average ours are {apart:.1f} points off."
+    )
+
+
+def _sentences(quantities: tuple[Quantity, ...]) -> Iterator[str]:
+    """One per row."""
+    rows: dict[str, list[Quantity]] = {}
+    for one in quantities:
+        if one.group != CHANCE:
+            rows.setdefault(one.group, []).append(one)
+    for label, row in rows.items():
+        means = [one.interval.mean for one in row]
+        words = f"{label}: {min(means):.1f} to {max(means):.1f} %, {np.mean(means):.1f} on average"
+        printed = [one.published for one in row if one.published is not None]
+        if printed:
+            words += f"; published {np.mean(printed):.1f} on average"
+            held = [one.interval.holds(float(one.published or 0)) for one in row]
+            if None not in held:
+                words += f", within our interval in {sum(map(bool, held))} of {len(row)} columns"
+        else:
+            words += "; not in the paper"
+        yield words + "."
+
+
+RIVALS: tuple[Row | BaselineRow, ...] = (
+    Row("penultimate features + K-means (two-layer)", similarity=PENULTIMATE),
+    Row("l2-kernelized (two-layer, untrained)", trained=False),
+)
