@@ -3,8 +3,8 @@
 from jaxtyping import install_import_hook
 
 ROOMS = (
-    "errors shapes data models update trajectory change similarity matrix measure cluster plots "
-    "report experiments cli"
+    "errors shapes data models update trajectory change similarity matrix measure cluster analysis "
+    "plots report experiments cli"
 )
 # Compiled functions cannot be wrapped: of the numerics only what calls them is checked.
 CHECKED = [*ROOMS.split(), "numerics.two_layer"]
