@@ -49,7 +49,7 @@ class GeometryScale:
 SCALES = {
     "smoke": GeometryScale(1 / 640, 20),
     "quick": GeometryScale(1 / 16, 1000),
-    "paper": GeometryScale(1, 20000),
+    "paper": GeometryScale(1.0, 20000),
 }
 
 

@@ -303,7 +303,7 @@ class Figure1(DistanceFigure):
     title = "relative change against geodesic distance: torus, folded boxes"
     source = "Figure 1, section 1"
     geometries = (("torus", "two-layer"), ("folded-boxes", "three-layer"))
-    costs = Costs(Cost(3, 0.5), Cost(90, 0.6, seeds=5), Cost(8 * 3600, 4, seeds=1))
+    costs = Costs(Cost(3.0, 0.5), Cost(90.0, 0.6, seeds=5), Cost(8 * 3600.0, 4.0, seeds=1))
 
     def printed(self, subject: Subject, name: str) -> tuple[float | None, str]:
         """Under the figure's panels, as magnitudes; appendix A.4 has the means on the torus."""
@@ -332,7 +332,7 @@ class Figure4(DistanceFigure):
     geometries = tuple(
         (name, "two-layer") for name in ("cosines", "double-helix", "cycles", "spheres")
     )
-    costs = Costs(Cost(3, 0.5), Cost(60, 0.6, seeds=5), Cost(1.5 * 3600, 2, seeds=1))
+    costs = Costs(Cost(3.0, 0.5), Cost(60.0, 0.6, seeds=5), Cost(1.5 * 3600, 2.0, seeds=1))
 
 
 EXPERIMENTS = (Figure1(), Figure4())
