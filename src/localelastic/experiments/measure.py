@@ -74,10 +74,11 @@ def prepare_measure(spec: MeasureSpec) -> PreparedMeasure:
 def check_measure(prepared: PreparedMeasure) -> Preflight:
     """What to know of the model before it is measured."""
     examples = prepared.subject.examples
+    measured = examples.take(sorted({*prepared.step_on, *prepared.probes}))
     with users_code(prepared.spec.function):
         found = preflight(
             prepared.subject.model,
-            examples,
+            measured,
             step_on=[examples.ids[place] for place in prepared.step_on],
             **prepared.settings,
         )

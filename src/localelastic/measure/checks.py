@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -53,8 +53,9 @@ class Look:
         rows = list(range(min(SAMPLE, len(examples))))
         self.few = replica.place(rows_of(examples.inputs, rows))
         targets = question.task.targets
-        self.targets = None if targets is None else replica.place(targets[: len(rows)])
-        self.stepped = max(1, len(step_on or ()))
+        own = rows[:1] if step_on is None else [examples.ids.index(name) for name in step_on]
+        self.own = replica.place(rows_of(examples.inputs, own))
+        self.own_targets = None if targets is None else replica.place(targets[own])
 
     def all(self) -> Iterator[Finding]:
         """Every check, in the order of the report."""
@@ -251,14 +252,16 @@ class Look:
         forward = _seconds(lambda: self.replica.outputs(self.few)) / few
         start = time.perf_counter()
         try:
-            self.replica.step(rows_of(self.few, [0]), _first(self.targets), self._objective())
+            self.replica.step(self.own, self.own_targets, self._objective())
         except StepRefusedError as error:
-            yield Finding("warning", "step", f"the first example cannot be stepped on: {error}")
+            which = "the examples cannot be" if length(self.own) > 1 else "the example cannot be"
+            yield Finding("warning", "step", f"{which} stepped on: {error}")
             return
         finally:
             step = time.perf_counter() - start
             self.replica.restore()
-        one = 2 * n * forward + step * self.stepped
+        one = 2 * n * forward + step
+        rows = n * (n * forward + step / length(self.own))
         weights = sum(p.numel() * p.element_size() for p in self.model.parameters())
         moving = sum(p.numel() * p.element_size() for p in self.replica.parameters)
         state = sum(
@@ -274,7 +277,7 @@ class Look:
             "ok",
             "cost",
             f"about {_duration(one)} for a step with {n:,} probes ({_duration(3 * one)} with the "
-            f"first order), {_duration(n * (n * forward + step))} for a matrix of replays; "
+            f"first order), {_duration(rows)} for a matrix of replays; "
             f"{_size(memory)} beside the model, and what a forward pass of "
             f"{min(n, 500):,} takes",
         )
@@ -298,10 +301,6 @@ class Look:
             found = torch.autograd.grad(value, self.replica.parameters, allow_unused=True)
         parts = [g.to_dense().flatten().double() for g in found if g is not None]
         return torch.cat(parts) if parts else torch.zeros(1)
-
-
-def _first(targets: Any) -> Any:
-    return None if targets is None else targets[:1]
 
 
 def _distance(one: Tensor, other: Tensor) -> float:

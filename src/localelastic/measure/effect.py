@@ -179,7 +179,9 @@ class _Side:
         """What the prediction keeps of the outputs, in float64."""
         if watched.needs_target:
             try:
-                watched.of(self._replica.outputs(self.first()).double(), self._first_goals())
+                output = self._replica.outputs(self.first()).double()
+                watched.check(output, self.goals)
+                watched.of(output, self._first_goals())
             except DataError as error:
                 raise DataError(f"in {self._name}: {error}") from None
         return self._replica.outputs(self.inputs, watched.kept, self.goals)

@@ -86,11 +86,14 @@ def question_for(
     """What is to be measured, with defaults by a copy's output at one example; and that output."""
     output = replica.outputs(replica.place(rows_of(primary.inputs, slice(0, 1))))
     loss = loss_for(loss, output, primary.targets)
+    watched = prediction_for(prediction, loss, output, primary.targets)
+    if primary.targets is not None:
+        watched.check(output, primary.targets)
     question = Question(
         model,
         code(primary, auxiliary, loss) if isinstance(loss, Loss) else as_given(primary, auxiliary),
         loss,
-        prediction_for(prediction, loss, output, primary.targets),
+        watched,
         trajectory,
         optimizer,
         forward,

@@ -1,6 +1,7 @@
 """The networks of the paper, predictions, losses and warm-up training."""
 
 from localelastic.models.class_prediction import (
+    IGNORED,
     AnswerLogProbability,
     Custom,
     Logits,
@@ -42,6 +43,7 @@ from localelastic.models.warm_up import (
 
 __all__ = [
     "CNN",
+    "IGNORED",
     "LOSSES",
     "NETWORKS",
     "PLAIN",

@@ -76,6 +76,10 @@ class LogProbability(Prediction):
         """
         return _picked(output.log_softmax(1), _expect_labels(output, target, self.name))
 
+    def check(self, output: Tensor, target: Targets = None) -> None:
+        """Refuse targets that are not classes of this model, the ignored class too."""
+        _expect_labels(output, target, self.name)
+
     def change(self, output: Tensor, shift: Tensor, target: Targets = None) -> Tensor:
         """Of the target's ``log p``."""
         labels = _expect_labels(output, target, self.name)
@@ -192,11 +196,18 @@ def _expect_labels(output: Tensor, target: Targets, name: str) -> Tensor:
             f"{classes - 1} in a tensor, got {got}"
         )
     check_labels(target, classes)
+    ignored = target == IGNORED
+    if ignored.any():
+        raise DataError(
+            f"the prediction {name} expects a class of each example, got {IGNORED} (ignored) at "
+            f"{int(ignored.sum())} of {len(target)} examples, the first at position "
+            f"{int(ignored.nonzero()[0])}; leave them out, or watch the logits"
+        )
     return target
 
 
 def check_labels(target: Tensor, classes: int) -> None:
-    """Refuse classes that the model does not have.
+    """Refuse classes that the model does not have; the ignored class is let through.
 
     Raises:
         DataError: a label out of range.

@@ -28,6 +28,18 @@ class Prediction(ABC):
     def of(self, output: Tensor, target: Tensor | None = None) -> Tensor:
         """``f = p(z)``, ``(n,)`` or ``(n, c)``; differentiable."""
 
+    def check(self, output: Tensor, target: Tensor | None = None) -> None:
+        """Refuse targets that have no meaning, before any work.
+
+        Args:
+            output: ``(k, *out)`` of a few examples.
+            target: of all examples.
+
+        Raises:
+            DataError: such a target.
+        """
+        return
+
     @abstractmethod
     def change(self, output: Tensor, shift: Tensor, target: Tensor | None = None) -> Tensor:
         """``p(z + shift) - p(z)``, without subtracting two nearly equal numbers."""

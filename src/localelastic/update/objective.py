@@ -11,11 +11,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from localelastic.errors import DataError, LocalElasticError, SettingError
-from localelastic.models import Loss, SquaredLoss, check_labels, own_loss
+from localelastic.models import IGNORED, Loss, SquaredLoss, check_labels, own_loss
 
 
 class StepRefusedError(DataError):
-    """A step that would spoil the weights: its loss is not finite."""
+    """A step that would spoil the weights, its loss is not finite; or that has no class."""
 
 
 LossLike = Loss | Callable[[Tensor, Any], Tensor] | None
@@ -65,6 +65,11 @@ class Objective:
         labels = isinstance(target, Tensor) and not target.is_floating_point() and target.ndim == 1
         if labels and output.ndim == 2:
             check_labels(target, output.shape[1])
+            if (target == IGNORED).all():
+                raise StepRefusedError(
+                    f"expected a class to step towards, got {IGNORED} (ignored) at all "
+                    f"{len(target)} examples stepped on: step refused"
+                )
         if isinstance(target, Tensor):
             target = target.clone()  # a loss may write into it
             if output.ndim == 1 and target.shape == (len(output), 1):
