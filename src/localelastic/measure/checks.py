@@ -17,7 +17,15 @@ from localelastic.change.strategy import Question
 from localelastic.data.examples import Examples
 from localelastic.data.nested import leaves, length, rows_of
 from localelastic.models import check_differentiable
-from localelastic.update import Objective, Replica, StepRefusedError, by_batch, named, repeatable
+from localelastic.update import (
+    Objective,
+    Replica,
+    StepRefusedError,
+    broadcast_note,
+    by_batch,
+    named,
+    repeatable,
+)
 
 SAMPLE = 8
 """Examples that are looked at."""
@@ -128,6 +136,8 @@ class Look:
             f"{self.question.prediction.name}, stepping down the "
             f"{Objective(self.question.loss).name}",
         )
+        if note := broadcast_note(self.question.loss, output, self.own_targets):
+            yield Finding("note", "loss", note)
         narrower = [
             x
             for x in leaves(self.examples.inputs)

@@ -30,7 +30,15 @@ from localelastic.models import (
     kullback_leibler,
 )
 from localelastic.shapes import Progress, silent
-from localelastic.update import LossLike, Mode, Objective, OptimizerLike, Replica, named
+from localelastic.update import (
+    LossLike,
+    Mode,
+    Objective,
+    OptimizerLike,
+    Replica,
+    broadcast_note,
+    named,
+)
 
 
 @torch.inference_mode(mode=False)
@@ -153,7 +161,10 @@ def prediction_change(
         loss=paid,
         step=f"{named(optimizer)}{size} on the {objective.name}",
         strategy=f"replay (a real step, then forward again{way})",
-        notes=_notes(replica, share, floor, watched.change(before, shift, other.goals)),
+        notes=(
+            *filter(None, [broadcast_note(loss, output, own.targets)]),
+            *_notes(replica, share, floor, watched.change(before, shift, other.goals)),
+        ),
     )
 
 

@@ -13,6 +13,7 @@ from localelastic.update.optimizer import (
 )
 from localelastic.update.repeatable import repeatable
 from localelastic.update.replica import Replica
+from localelastic.update.target_shapes import broadcast_note
 
 __all__ = [
     "DEFAULT_LR",
@@ -22,6 +23,7 @@ __all__ = [
     "OptimizerLike",
     "Replica",
     "StepRefusedError",
+    "broadcast_note",
     "by_batch",
     "check_lr",
     "default_loss",

@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from localelastic.errors import DataError, LocalElasticError, SettingError
 from localelastic.models import IGNORED, Loss, SquaredLoss, check_labels, own_loss
+from localelastic.update.target_shapes import aligned, expect_one_shape
 
 
 class StepRefusedError(DataError):
@@ -71,9 +72,9 @@ class Objective:
                     f"{len(target)} examples stepped on: step refused"
                 )
         if isinstance(target, Tensor):
+            expect_one_shape(loss, output, target)
+            output = aligned(output, target)
             target = target.clone()  # a loss may write into it
-            if output.ndim == 1 and target.shape == (len(output), 1):
-                output = output[:, None]  # a column was made a row; the two would be broadcast
         try:
             return mean_of(loss(output, target))
         except LocalElasticError:
