@@ -1,4 +1,4 @@
-"""Every error the package raises on purpose.
+"""Every error the package raises on purpose, and the one check that all rooms need.
 
     LocalElasticError
     ├── InputError             what was passed cannot be measured       (also a ValueError)
@@ -13,6 +13,10 @@
 
 A message says what was expected, what came, and what to do.
 """
+
+from __future__ import annotations
+
+from numbers import Integral
 
 
 class LocalElasticError(Exception):
@@ -53,3 +57,20 @@ class MeasurementError(LocalElasticError, RuntimeError):
 
 class OutputError(LocalElasticError, OSError):
     """A result cannot be written where it was asked for."""
+
+
+def expect_whole(value: object, name: str, least: int | None = None) -> None:
+    """Refuse what is no whole number, ``True`` and ``1.0`` too, or too small a one.
+
+    Args:
+        value: as it was passed.
+        name: what it is, in words.
+        least: the smallest that is allowed; any if ``None``.
+
+    Raises:
+        SettingError: such a value.
+    """
+    more = "" if least is None else f" of {least} or more"
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or (least is not None and int(value) < least):  # type: ignore[call-overload]
+        raise SettingError(f"expected {name} to be a whole number{more}, got {value!r}")

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from localelastic.errors import SettingError
+from localelastic.errors import SettingError, expect_whole
 
 
 class Trajectory(ABC):
@@ -51,7 +51,7 @@ class Sequential(Trajectory):
         seed: of the random order, drawn anew in each pass.
 
     Raises:
-        SettingError: less than one pass, or a negative seed.
+        SettingError: less than one pass, a negative seed, or no whole numbers.
     """
 
     n_passes: int = 1
@@ -60,10 +60,8 @@ class Sequential(Trajectory):
     moves = True
 
     def __post_init__(self) -> None:
-        if self.n_passes < 1:
-            raise SettingError(f"expected at least one pass, got {self.n_passes}")
-        if self.seed < 0:
-            raise SettingError(f"expected a seed of 0 or more, got {self.seed}")
+        expect_whole(self.n_passes, "n_passes", 1)
+        expect_whole(self.seed, "seed", 0)
 
     def passes(self, n_primary: int, n_auxiliary: int) -> Iterator[list[int]]:
         """A random permutation of all examples, once per pass."""

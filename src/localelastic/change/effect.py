@@ -8,6 +8,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray
 
+from localelastic.errors import expect_whole
+
 Probes = Float[ndarray, "m"]
 Values = Float[ndarray, "m"] | Float[ndarray, "m c"]
 
@@ -97,15 +99,26 @@ class PredictionChange:
         return self.size <= self.noise_floor
 
     def most(self, k: int = 10) -> list[int]:
-        """Positions of the probes that moved most."""
+        """Positions of the probes that moved most.
+
+        Raises:
+            SettingError: ``k`` is no whole number of 0 or more.
+        """
+        expect_whole(k, "k", 0)
         return np.argsort(-self.size, kind="stable")[:k].tolist()
 
     def least(self, k: int = 10) -> list[int]:
-        """Positions of the probes that moved least."""
+        """Positions of the probes that moved least; raises as :meth:`most`."""
+        expect_whole(k, "k", 0)
         return np.argsort(self.size, kind="stable")[:k].tolist()
 
     def opposite(self, k: int = 10) -> list[int]:
-        """Positions of probes that moved against the self-change by more than noise, most first."""
+        """Positions of probes that moved against the self-change by more than noise, most first.
+
+        Raises:
+            SettingError: ``k`` is no whole number of 0 or more.
+        """
+        expect_whole(k, "k", 0)
         against = np.flatnonzero((self.along < 0) & ~self.below_floor)
         return against[np.argsort(self.along[against], kind="stable")][:k].tolist()
 

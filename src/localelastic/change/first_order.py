@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from localelastic.data.nested import length, rows_of
+from localelastic.errors import SettingError
 from localelastic.models import Prediction
 from localelastic.shapes import Progress, silent
 from localelastic.update import Replica, gradients, repeatable
@@ -65,7 +66,13 @@ def first_order(
 
 def _values(replica: Replica, inputs: Any, targets: Any, prediction: Prediction) -> Tensor:
     output = replica.forward(replica.model, inputs)
-    return prediction.of(output.double(), targets)
+    values = prediction.of(output.double(), targets)
+    if output.requires_grad and not values.requires_grad:
+        raise SettingError(
+            f"expected the prediction {prediction.name} to be differentiable, got values without a "
+            "gradient; leave out detach() and comparisons, or pass first_order=False"
+        )
+    return values
 
 
 def _inner(slope: Tensor, step: Tensor) -> Tensor:

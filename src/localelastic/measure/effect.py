@@ -13,11 +13,12 @@ from localelastic.change import noise_floor
 from localelastic.change.effect import PredictionChange
 from localelastic.change.noise import size_of
 from localelastic.data.nested import length, rows_of
-from localelastic.errors import DataError, MeasurementError
+from localelastic.errors import DataError, MeasurementError, SettingError
 from localelastic.measure.resolve import (
     PredictionLike,
     as_examples,
     expect_function,
+    expect_progress,
     loss_for,
     prediction_for,
 )
@@ -108,6 +109,9 @@ def prediction_change(
         [0.2, 0.4]
     """
     expect_function(loss=loss, optimizer=optimizer, prediction=prediction, call=call, select=select)
+    expect_progress(progress)
+    if not isinstance(first_order, bool):
+        raise SettingError(f"expected first_order to be True or False, got {first_order!r}")
     stepped, probed = as_examples(step_on, "step_on"), as_examples(probes, "probes")
     replica = Replica(
         model,

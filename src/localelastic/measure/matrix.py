@@ -23,6 +23,7 @@ from localelastic.measure.resolve import (
     PredictionLike,
     expect_function,
     expect_kinds,
+    expect_progress,
     question_for,
 )
 from localelastic.models import Forward
@@ -108,6 +109,7 @@ def similarity_matrix(
         keep=(keep, str | Path | None),
     )
     expect_function(loss=loss, optimizer=optimizer, prediction=prediction, call=call, select=select)
+    expect_progress(progress)
     if trajectory.moves and auxiliary is None:
         raise SettingError(
             "a sequential trajectory steps on auxiliary examples too, got none; "

@@ -55,6 +55,7 @@ def prediction_for(
         return loss.prediction if isinstance(loss, Loss) else Scalar()
     if output.ndim == 2:
         labels = isinstance(targets, Tensor) and targets.ndim == 1
+        # Bools too, which it then refuses in words.
         return LogProbability() if labels and not targets.is_floating_point() else Logits()
     raise SettingError(
         f"expected prediction= for outputs of shape {tuple(output.shape[1:])} per example; for a "
@@ -131,3 +132,12 @@ def expect_function(**arguments: object) -> None:
         if value is not None and (not known or wrong_class):
             got = " ".join(repr(value).split())[:80]
             raise SettingError(f"expected {name} to be an object or a function, got {got}")
+
+
+def expect_progress(progress: object) -> None:
+    """Refuse what cannot be told how the work goes on."""
+    if not callable(progress):
+        raise SettingError(
+            "expected progress to be a function of (stage, done, total), got "
+            f"{progress!r}; leave it out to be told nothing"
+        )

@@ -7,6 +7,7 @@ from localelastic.models.class_prediction import (
     Logits,
     LogProbability,
     OneClass,
+    are_labels,
     check_labels,
 )
 from localelastic.models.coding import Coded, as_given, code
@@ -68,6 +69,7 @@ __all__ = [
     "TrainingRecord",
     "TwoLayer",
     "WarmUp",
+    "are_labels",
     "arguments_of",
     "as_given",
     "build_network",

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
-from localelastic.errors import DataError, SettingError
+from localelastic.errors import DataError, SettingError, expect_whole
 from localelastic.models.prediction import Prediction
 from localelastic.models.softmax import log_probability_change
 
@@ -40,10 +40,16 @@ class OneClass(Prediction):
 
     Args:
         index: the class, counted from 0.
+
+    Raises:
+        SettingError: no whole number.
     """
 
     index: int
     name = "one class"
+
+    def __post_init__(self) -> None:
+        expect_whole(self.index, "the class of OneClass")
 
     def of(self, output: Tensor, target: Targets = None) -> Tensor:
         """``z_k``.
@@ -159,6 +165,11 @@ class Custom(Prediction):
                 f"expected the prediction {self.name} to give one row per example, "
                 f"{len(output)} rows, got {got}"
             )
+        if not value.is_floating_point():
+            raise SettingError(
+                f"expected the prediction {self.name} to give numbers that a step can move, got "
+                f"{value.dtype}; return scores rather than decisions"
+            )
         return value.flatten(1) if value.ndim > 2 else value
 
     def kept(self, output: Tensor, target: Targets = None) -> Tensor:
@@ -175,7 +186,7 @@ class Custom(Prediction):
 
 
 def _picked(values: Tensor, labels: Tensor) -> Tensor:
-    return values.gather(1, labels[:, None]).squeeze(1)
+    return values.gather(1, labels[:, None].long()).squeeze(1)
 
 
 def _expect_classes(output: Tensor, name: str) -> int:
@@ -189,11 +200,12 @@ def _expect_classes(output: Tensor, name: str) -> int:
 
 def _expect_labels(output: Tensor, target: Targets, name: str) -> Tensor:
     classes = _expect_classes(output, name)
-    if target is None or target.ndim != 1 or target.is_floating_point():
+    if target is None or not are_labels(target):
         got = "none" if target is None else f"{target.dtype} of shape {tuple(target.shape)}"
+        way = "; pass targets.long()" if target is not None and target.dtype == torch.bool else ""
         raise DataError(
             f"the prediction {name} expects a target class per example, whole numbers from 0 to "
-            f"{classes - 1} in a tensor, got {got}"
+            f"{classes - 1} in a tensor, got {got}{way}"
         )
     check_labels(target, classes)
     ignored = target == IGNORED
@@ -204,6 +216,13 @@ def _expect_labels(output: Tensor, target: Targets, name: str) -> Tensor:
             f"{int(ignored.nonzero()[0])}; leave them out, or watch the logits"
         )
     return target
+
+
+def are_labels(target: object) -> bool:
+    """Whether targets are a class per example: a row of whole numbers, which bools are not."""
+    if not isinstance(target, Tensor) or target.ndim != 1:
+        return False
+    return not (target.is_floating_point() or target.is_complex() or target.dtype == torch.bool)
 
 
 def check_labels(target: Tensor, classes: int) -> None:

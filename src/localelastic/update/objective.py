@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from localelastic.errors import DataError, LocalElasticError, SettingError
-from localelastic.models import IGNORED, Loss, SquaredLoss, check_labels, own_loss
+from localelastic.models import IGNORED, Loss, SquaredLoss, are_labels, check_labels, own_loss
 from localelastic.update.target_shapes import aligned, expect_one_shape
 
 
@@ -63,9 +63,9 @@ class Objective:
                 )
             loss.check_targets(goal)
             return mean_of(loss.value(output, goal.to(output.dtype)))
-        labels = isinstance(target, Tensor) and not target.is_floating_point() and target.ndim == 1
-        if labels and output.ndim == 2:
+        if are_labels(target) and output.ndim == 2:
             check_labels(target, output.shape[1])
+            target = target.long() if loss is functional.cross_entropy else target
             if (target == IGNORED).all():
                 raise StepRefusedError(
                     f"expected a class to step towards, got {IGNORED} (ignored) at all "
@@ -105,13 +105,13 @@ def default_loss(output: Tensor, target: Any) -> Loss | Callable[[Tensor, Any], 
     """
     if output.ndim == 1:
         return SquaredLoss()
-    whole = isinstance(target, Tensor) and not target.is_floating_point()
-    if whole and output.ndim == 2 and target.ndim == 1:
+    if are_labels(target) and output.ndim == 2:
         return functional.cross_entropy
     got = "no targets" if target is None else f"targets {target.dtype} {tuple(target.shape)}"
     raise SettingError(
         f"no loss was given, and none follows from outputs of shape {tuple(output.shape)} and "
-        f"{got}; give targets (whole numbers for classes), or pass loss=, a function of both"
+        f"{got}; give targets (whole numbers for classes, targets.long()), or pass loss=, a "
+        "function of both"
     )
 
 
@@ -121,6 +121,11 @@ def mean_of(values: Tensor) -> Tensor:
     Raises:
         SettingError: it is not a number that can be differentiated.
     """
-    if not isinstance(values, Tensor) or not values.is_floating_point():
+    if not isinstance(values, Tensor):
         raise SettingError(f"expected the loss to give a tensor, got {type(values).__name__}")
+    if not values.is_floating_point():
+        raise SettingError(
+            f"expected a loss that a step can go down, got {values.dtype}; "
+            "return a floating-point number made of scores rather than decisions"
+        )
     return values.mean() if values.ndim else values

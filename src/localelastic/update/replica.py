@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from localelastic.data.nested import length, mapped, rows_of
-from localelastic.errors import ModelError, SettingError
+from localelastic.errors import ModelError, SettingError, expect_whole
 from localelastic.models import PLAIN, Forward, check_differentiable
 from localelastic.update.gradients import gradients
 from localelastic.update.modes import Mode, set_mode
@@ -22,6 +22,9 @@ from localelastic.update.optimizer import (
     rebound,
 )
 from localelastic.update.repeatable import repeatable
+
+_PRECISIONS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+"""In which a model can be computed; those of eight bits only store numbers."""
 
 
 class Replica:
@@ -59,10 +62,10 @@ class Replica:
     ) -> None:
         if not isinstance(model, nn.Module):
             raise ModelError(f"expected a torch.nn.Module, got {type(model).__name__}")
-        if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
-            raise SettingError(f"expected a floating-point torch.dtype or None, got {dtype!r}")
-        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
-            raise SettingError(f"expected a batch_size of 1 or more, got {batch_size!r}")
+        if dtype is not None and dtype not in _PRECISIONS:
+            known = ", ".join(map(str, _PRECISIONS))
+            raise SettingError(f"expected a dtype of {known} or None, got {dtype!r}")
+        expect_whole(batch_size, "batch_size", 1)
         if any(isinstance(p, nn.UninitializedParameter) for p in model.parameters()):
             raise ModelError(
                 "expected a model with all its weights, got lazy layers that have none yet; "
