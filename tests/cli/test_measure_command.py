@@ -249,10 +249,16 @@ BAD = [
     ("model.py:own_optimizer --lr 1", "its own step size|--optimizer"),
 ]
 BAD_TO_MEASURE = [
-    ("model.py:failing", "model of model.py:failing|(model.py, line |ValueError: two lines"),
-    ("model.py:other_shape", "model of model.py:other_shape|(linear.py, line |RuntimeError"),
+    (
+        "model.py:failing",
+        "model.py:failing (model.py, line |the model failed on inputs of|ValueError: two lines",
+    ),
+    (
+        "model.py:other_shape",
+        "model.py:other_shape: the model failed on inputs of (1, 3) float32: RuntimeError",
+    ),
     ("model.py:batch_norm --probes 1", "pass --mode eval to use"),
-    ("model.py:bad_call", "a function beside it, failed|TypeError"),
+    ("model.py:bad_call", "model failed on inputs of|TypeError|call="),
     ("model.py:lone", "an example to probe|got none|--probes"),
     ("model.py:pictures --probes 3", "probes to be ids|'3'"),
     ("model.py:pictures --top 0", "--top of 1 or more"),

@@ -21,7 +21,37 @@ CLASSES = torch.arange(8) % 3
 
 def ignored():
     return nn.Linear(4, 3), X, torch.cat([CLASSES[:7], torch.tensor([-100])])
+
+
+def too_wide():
+    return nn.Linear(4, 1), torch.ones(8, 5)
+
+
+class Own(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 1)
+
+    def forward(self, x):
+        return self.layer(x)  # line of the user's
+
+
+def own_too_wide():
+    return Own(), torch.ones(8, 5)
+
+
+def whole():
+    return nn.Linear(4, 1), torch.ones(8, 4, dtype=torch.long)
+
+
+def texts():
+    return nn.Linear(4, 1), list("abcdefgh")
+
+
+def bad_prediction():
+    return {"model": Own(), "inputs": X, "prediction": lambda output: output.flatten(7)}
 """
+LINE = next(k for k, line in enumerate(SUBJECTS.splitlines(), 1) if "line of the user's" in line)
 
 
 @pytest.fixture
@@ -59,3 +89,30 @@ def test_an_ignored_class(command, here, word):
 def test_an_ignored_class_that_is_left_out_does_not_matter(command):
     code, _, err = command("measure own.py:ignored --probes 0 1 2 --out run --quiet")
     assert code == 0, err
+
+
+@pytest.mark.parametrize("word", ["check", "measure"])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("too_wide", "own.py:too_wide: the model failed on inputs of (1, 5) float32: RuntimeError"),
+        ("own_too_wide", f"own.py:own_too_wide (own.py, line {LINE}): the model failed on inputs"),
+        ("whole", "(1, 4) int64: RuntimeError|inputs.float() makes"),
+        ("texts", "on inputs of texts, 1 of them: TypeError"),
+    ],
+)
+def test_inputs_that_the_model_does_not_take(command, word, name, said):
+    code, out, err = command(f"{word} own.py:{name}")
+    assert code == 2, err
+    assert out == ""
+    for part in said.split("|"):
+        assert part in " ".join(err.split())
+    assert "linear.py" not in err
+    assert "of the shape and kind that it takes" in " ".join(err.split())
+
+
+def test_a_function_that_fails_is_told_with_the_users_line_and_not_with_torchs(command):
+    code, _, err = command("measure own.py:bad_prediction")
+    line = len(SUBJECTS.splitlines())
+    assert code == 2, err
+    assert f"beside it, failed (own.py, line {line}): IndexError" in " ".join(err.split())

@@ -14,6 +14,7 @@ from localelastic import (
     Examples,
     Logits,
     LogProbability,
+    ModelError,
     Relative,
     prediction_change,
     preflight,
@@ -81,3 +82,32 @@ def test_a_step_on_ignored_classes_alone_is_refused(loss):
     told = preflight(classifier(), batch, step_on=["3", "4"], **settings)
     assert [one.check for one in told.warnings] == ["step"]
     assert not preflight(classifier(), batch, step_on=["2", "3"], **settings).warnings
+
+
+@pytest.mark.parametrize(
+    ("inputs", "said"),
+    [
+        (torch.ones(8, 5), r"inputs of \(\d, 5\) float32: RuntimeError: mat1 and mat2"),
+        (torch.ones(8, 4, dtype=torch.long), r"\(\d, 4\) int64: RuntimeError: .*inputs.float\(\)"),
+        (list("abcdefgh"), r"inputs of texts, \d of them: TypeError: .*must be Tensor"),
+        ({"a": X}, r"inputs of {a: \(\d, 4\) float32}: TypeError"),
+    ],
+)
+def test_inputs_that_the_model_does_not_take(inputs, said):
+    model, given = classifier(), Examples.of(inputs, targets=torch.arange(8) % 3)
+    before = world(model)
+    ways = [
+        lambda: prediction_change(model, given.take([0]), given),
+        lambda: preflight(model, given),
+        lambda: similarity_matrix(model, given, similarity=Relative()),
+    ]
+    for way in ways:
+        with pytest.raises(ModelError, match=said) as caught:
+            way()
+        assert caught.value.__cause__ is not None
+    assert world(model) == before
+
+
+def test_probes_that_the_model_does_not_take():
+    with pytest.raises(ModelError, match=r"inputs of \(3, 5\) float32"):
+        prediction_change(classifier(), labelled().take([0]), torch.ones(3, 5))

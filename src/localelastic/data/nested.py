@@ -68,6 +68,19 @@ def length(inputs: Any) -> int:
     return sizes[0]
 
 
+def described(inputs: Any) -> str:
+    """Shapes and kinds of inputs in words, for errors."""
+    if isinstance(inputs, Tensor):
+        return f"{tuple(inputs.shape)} {str(inputs.dtype).removeprefix('torch.')}"
+    if _is_leaf(inputs):
+        return f"texts, {len(inputs)} of them"
+    if isinstance(inputs, Mapping):
+        return "{" + ", ".join(f"{name}: {described(v)}" for name, v in inputs.items()) + "}"
+    if isinstance(inputs, tuple | list):
+        return "(" + ", ".join(map(described, inputs)) + ")"
+    return type(inputs).__name__
+
+
 def rows_of(inputs: Any, rows: slice | Sequence[int] | Int[Tensor, "n"]) -> Any:
     """The examples at some positions."""
     return mapped(partial(_taken, rows), inputs)

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
+import sysconfig
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -290,15 +291,30 @@ def users_code(reference: str) -> Iterator[None]:
     """
     try:
         yield
+    except ModelError as error:
+        cause = error.__cause__
+        if cause is None or isinstance(cause, LocalElasticError):
+            raise
+        raise ModelError(f"{reference}{_line(cause)}: {error}"[:600]) from cause
     except (LocalElasticError, MemoryError):
         raise
     except Exception as error:
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        path = Path(last.filename)
+        path = Path(traceback.extract_tb(error.__traceback__)[-1].filename)
         if path.is_relative_to(_OURS) and path != _OURS / "models" / "output.py":
             raise
         said = " ".join(str(error).split())
         raise ModelError(
-            f"the model of {reference}, or a function beside it, failed ({path.name}, line "
-            f"{last.lineno}): {type(error).__name__}: {said}"[:600]
+            f"the model of {reference}, or a function beside it, failed{_line(error)}: "
+            f"{type(error).__name__}: {said}"[:600]
         ) from error
+
+
+def _line(error: BaseException) -> str:
+    """The last line of the user's own that an error went through, if any."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        known = path.is_relative_to(_OURS) or path.is_relative_to(sysconfig.get_path("stdlib"))
+        installed = {"site-packages", "dist-packages"} & {*path.parts}
+        if path.is_file() and not known and not installed:
+            return f" ({path.name}, line {frame.lineno})"
+    return ""

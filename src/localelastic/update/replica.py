@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from localelastic.data.nested import length, mapped, rows_of
-from localelastic.errors import ModelError, SettingError, expect_whole
+from localelastic.data.nested import described, leaves, length, mapped, rows_of
+from localelastic.errors import LocalElasticError, ModelError, SettingError, expect_whole
 from localelastic.models import PLAIN, Forward, check_differentiable
 from localelastic.update.gradients import gradients
 from localelastic.update.modes import Mode, set_mode
@@ -120,6 +120,9 @@ class Replica:
             keep: what to keep of outputs and targets of a batch; all of the output if ``None``.
             targets: for ``keep``.
             batch_size: the copy's own if ``None``.
+
+        Raises:
+            ModelError: the model fails on these inputs; its own error is the cause.
         """
         size, versions = batch_size or self._batch_size, self._versions()
         with torch.no_grad():
@@ -127,7 +130,7 @@ class Replica:
             for start in range(0, length(inputs), size):
                 rows = slice(start, start + size)
                 with repeatable(self.model):
-                    block = self.forward(self.model, rows_of(inputs, rows))
+                    block = self._forward(rows_of(inputs, rows))
                     self.output_dtype = block.dtype
                     if keep is not None:
                         some = None if targets is None else rows_of(targets, rows)
@@ -135,6 +138,19 @@ class Replica:
                 blocks.append(block)
             self.writes_weights |= self._versions() != versions
             return torch.cat(blocks)
+
+    def _forward(self, inputs: Any) -> Tensor:
+        """The output, or what the model says against these inputs."""
+        try:
+            return self.forward(self.model, inputs)
+        except (LocalElasticError, MemoryError, torch.OutOfMemoryError):
+            raise
+        except Exception as error:
+            raise ModelError(
+                f"the model failed on inputs of {described(inputs)}: {type(error).__name__}: "
+                f"{' '.join(str(error).split())}; give inputs of the shape and kind that it takes"
+                f"{_floating(inputs)}, or a call= of your own"
+            ) from error
 
     def _versions(self) -> list[int]:
         """Counts of the writes into every parameter."""
@@ -198,6 +214,12 @@ class Replica:
         with torch.no_grad():
             for parameter, start in zip(self.parameters, self._start, strict=True):
                 parameter.copy_(start)
+
+
+def _floating(inputs: Any) -> str:
+    """The usual way out where numbers are whole."""
+    whole = [x for x in leaves(inputs) if isinstance(x, Tensor) and not x.is_floating_point()]
+    return " (inputs.float() makes whole numbers floating point)" if whole else ""
 
 
 def wide(values: Tensor) -> torch.dtype:
