@@ -107,12 +107,14 @@ calls = {
     'first_order to be True or False, got "no"': lambda: changed(first_order="no"),
     'a dtype of torch.float64': lambda: changed(dtype="float32"),
     'batch_size to be a whole number of 1 or more, got 1.0': lambda: changed(batch_size=1.0),
+    'a target per example, got one number, 3': lambda: Examples.of([1.0], targets=3),
+    'targets as a tensor, got a list': lambda: Examples(torch.ones(1, 2), ("a",), None, [1]),
     'k to be a whole number of 0 or more, got "a"': lambda: changed().most("a"),
 }
 for said, call in calls.items():
     try:
         call()
-    except SettingError as error:
+    except InputError as error:
         assert said.replace("  ", " ").replace('"', "'") in str(error), error
     else:
         raise AssertionError(said)

@@ -17,6 +17,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from localelastic.data.loaders import read_through
 from localelastic.data.nested import leaves, length, mapped, rows_of
+from localelastic.data.tensors import as_tensor, expect_plain
 from localelastic.errors import DataError
 
 
@@ -49,8 +50,12 @@ class Examples:
     coarse: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        n = length(self.inputs)
         tensors = [leaf for leaf in leaves(self.inputs) if isinstance(leaf, Tensor)]
+        for tensor in tensors:
+            expect_plain(tensor, "inputs")
+        if self.targets is not None:
+            self._expect_targets()
+        n = length(self.inputs)
         if n == 0 or any(tensor.numel() == 0 for tensor in tensors):
             shape = tuple(tensors[0].shape) if tensors else (0,)
             raise DataError(f"expected at least one example, got an empty set of shape {shape}")
@@ -71,6 +76,17 @@ class Examples:
                     f"expected finite inputs, got NaN or infinity in {len(bad)} of {n} examples "
                     f"(first: {bad[0]}); remove or repair them"
                 )
+
+    def _expect_targets(self) -> None:
+        if not isinstance(self.targets, Tensor):
+            kind = type(self.targets).__name__
+            raise DataError(f"expected targets as a tensor, got a {kind}; use Examples.of")
+        expect_plain(self.targets, "targets")
+        if self.targets.ndim == 0:
+            raise DataError(
+                f"expected a target per example, got one number, {self.targets.item()!r}; "
+                "repeat it for each example"
+            )
 
     @classmethod
     def of(
@@ -110,9 +126,7 @@ class Examples:
         names = tuple(map(str, range(length(held)) if ids is None else ids))
         known = None if classes is None else tuple(map(str, classes))
         above = None if coarse is None else tuple(map(str, coarse))
-        coded = targets
-        if targets is not None and not isinstance(targets, Tensor):
-            coded = torch.as_tensor(targets)
+        coded = None if targets is None else as_tensor(targets, "targets")
         return cls(held, names, known, coded, source, above)
 
     def __len__(self) -> int:
@@ -164,7 +178,7 @@ def _held(inputs: Any) -> Any:
         plain = inputs.dtype in (torch.uint8, torch.bool)
         return inputs.to(torch.get_default_dtype()) if plain else inputs
     if isinstance(inputs, np.ndarray) or _is_numbers(inputs):
-        tensor = torch.as_tensor(inputs)
+        tensor = as_tensor(inputs, "inputs")
         return tensor if tensor.is_floating_point() else tensor.to(torch.get_default_dtype())
     return mapped(lambda leaf: leaf, _arrays_as_tensors(inputs))
 
@@ -172,15 +186,17 @@ def _held(inputs: Any) -> Any:
 def _is_numbers(inputs: Any) -> bool:
     while isinstance(inputs, list | tuple) and len(inputs):
         inputs = inputs[0]
-    return isinstance(inputs, bool | int | float | np.generic) or inputs in ([], ())
+    return isinstance(inputs, bool | int | float | np.generic | list | tuple)
 
 
 def _arrays_as_tensors(inputs: Any) -> Any:
     if isinstance(inputs, Mapping):
-        named = {k: torch.as_tensor(v) for k, v in inputs.items() if isinstance(v, np.ndarray)}
+        named = {k: as_tensor(v, "inputs") for k, v in inputs.items() if isinstance(v, np.ndarray)}
         return {**inputs, **named} if named else inputs
     if type(inputs) in (list, tuple):
-        return type(inputs)(torch.as_tensor(v) if isinstance(v, np.ndarray) else v for v in inputs)
+        return type(inputs)(
+            as_tensor(v, "inputs") if isinstance(v, np.ndarray) else v for v in inputs
+        )
     return inputs
 
 

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from localelastic.data import Examples
 from localelastic.data.nested import leaves
+from localelastic.data.tensors import as_tensor
 from localelastic.errors import (
     DataError,
     InputError,
@@ -235,7 +236,7 @@ def _examples(given: _Returned, reference: str) -> Examples:
             return Examples.of(given.examples, targets=_targets(given.targets))
         if given.targets is None:
             return given.examples
-        return replace(given.examples, targets=torch.as_tensor(_targets(given.targets)))
+        return replace(given.examples, targets=as_tensor(_targets(given.targets), "targets"))
     except DataError as error:
         raise DataError(f"the examples of {reference}: {error}") from error
     except (TypeError, ValueError, RuntimeError) as error:
