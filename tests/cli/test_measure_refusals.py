@@ -5,6 +5,7 @@ Unlike in ``test_measure_command.py`` the checks before the measurement are the 
 
 from __future__ import annotations
 
+import json
 import sys
 
 import pytest
@@ -50,6 +51,14 @@ def texts():
 
 def bad_prediction():
     return {"model": Own(), "inputs": X, "prediction": lambda output: output.flatten(7)}
+
+
+def twice():
+    return {"model": Own(), "inputs": X, "examples": X + 1}
+
+
+def plain():
+    return Own(), X
 """
 LINE = next(k for k, line in enumerate(SUBJECTS.splitlines(), 1) if "line of the user's" in line)
 
@@ -113,6 +122,34 @@ def test_inputs_that_the_model_does_not_take(command, word, name, said):
 
 def test_a_function_that_fails_is_told_with_the_users_line_and_not_with_torchs(command):
     code, _, err = command("measure own.py:bad_prediction")
-    line = len(SUBJECTS.splitlines())
+    line = next(k for k, line in enumerate(SUBJECTS.splitlines(), 1) if "flatten(7)" in line)
     assert code == 2, err
     assert f"beside it, failed (own.py, line {line}): IndexError" in " ".join(err.split())
+
+
+@pytest.mark.parametrize("word", ["check", "measure"])
+def test_inputs_and_examples_at_once(command, word):
+    code, out, err = command(f"{word} own.py:twice")
+    assert code == 2, err
+    assert out == ""
+    assert "'examples' or 'inputs', got both; leave one out" in " ".join(err.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--step-on 0 --probes 0", "the only probe is an example stepped on"),
+        ("--step-on 0 1 2 --probes 2 1", "all probes are examples stepped on"),
+        ("--step-on 0 --probes 0 1", None),
+        ("--step-on 0", None),
+    ],
+)
+def test_probes_that_are_all_stepped_on(command, here, words, said):
+    code, out, err = command(f"measure own.py:plain {words} --out run")
+    assert code == 0, err
+    shown = " ".join((out + err).split())
+    page = (here / "run" / "report.html").read_text(encoding="utf-8")
+    notes = " ".join(json.loads((here / "run" / "measure.json").read_text())["notes"])
+    for place in (shown, page, notes):
+        assert ("stepped on: this says nothing of other" in place) is (said is not None)
+        assert said is None or said in place

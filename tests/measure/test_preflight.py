@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from localelastic import Examples, ModelError, preflight
+from localelastic import Examples, ModelError, SettingError, preflight
 from worlds import fingerprint, points
 
 
@@ -137,3 +137,24 @@ def test_optimizer_and_cost_are_told():
     assert "AdamW with lr=0.001" in found
     assert "for a step with 6 probes" in found
     assert "replay (real steps: the optimizer is AdamW)" in found
+
+
+@pytest.mark.parametrize(
+    ("step_on", "said"),
+    [
+        (["zz"], "ids of the 6 examples, got 'zz'; they are such as '0'"),
+        (["0", "6"], "got '6'"),
+        ("0", r"a list of ids, such as \['0'\], got '0'"),
+        ([], r"a list of ids, such as \['0'\], got \[\]"),
+    ],
+)
+def test_ids_that_do_not_exist(step_on, said):
+    with pytest.raises(SettingError, match=said):
+        preflight(mlp(), classes(), step_on=step_on)
+
+
+def test_the_step_that_is_tried_is_that_of_the_examples_asked_for():
+    examples = Examples.of(points(6, (6,)).float(), targets=[0.0, 0.0, 0.0, 0.0, 0.0, float("nan")])
+    model = nn.Linear(6, 1)
+    assert not preflight(model, examples, step_on=["0", "1"]).warnings
+    assert "not finite" in preflight(model, examples, step_on=["5"]).warnings[0].found

@@ -109,7 +109,19 @@ def run_measure(
             progress=progress,
             **prepared.settings,
         )
+    if note := _own_probes(prepared):
+        found = replace(found, notes=(note, *found.notes))
     return MeasureRun(prepared, found, checks, _record(prepared, found, checks))
+
+
+def _own_probes(prepared: PreparedMeasure) -> str | None:
+    """What to know where nothing but the examples stepped on is probed."""
+    if not set(prepared.probes) <= set(prepared.step_on):
+        return None
+    one = len(prepared.probes) == 1
+    return (
+        "the only probe is an example stepped on" if one else "all probes are examples stepped on"
+    ) + ": this says nothing of other predictions; name others with --probes, or leave it out"
 
 
 def along(values: Values, found: PredictionChange) -> Float[ndarray, "_"]:

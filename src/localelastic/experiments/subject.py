@@ -196,6 +196,11 @@ def _failed(error: BaseException, when: str, place: str) -> InputError:
 def _subject(returned: Any, reference: str) -> Subject:
     names = [field.name for field in fields(_Returned)]
     if isinstance(returned, Mapping):
+        if {"inputs", "examples"} <= returned.keys():
+            raise InputError(
+                f"expected the dict of {reference} to have 'examples' or 'inputs', got both; "
+                "leave one out"
+            )
         returned = {"examples" if key == "inputs" else key: v for key, v in returned.items()}
         if unknown := [str(key) for key in returned if key not in names]:
             raise InputError(

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from localelastic.errors import SettingError
 from localelastic.measure.checks import Finding, Look
 from localelastic.measure.resolve import (
     PredictionLike,
@@ -85,6 +86,8 @@ def preflight(
     """
     expect_function(loss=loss, optimizer=optimizer, prediction=prediction, call=call, select=select)
     held, forward = as_examples(examples, "examples"), Forward(call, select)
+    if step_on is not None:
+        _expect_ids(step_on, held.ids)
     replica = Replica(
         model,
         optimizer=optimizer,
@@ -107,3 +110,17 @@ def preflight(
     )
     look = Look(replica, held, question, step_on)
     return Preflight(tuple(look.all()))
+
+
+def _expect_ids(step_on: Sequence[str], ids: tuple[str, ...]) -> None:
+    if isinstance(step_on, str) or not isinstance(step_on, Sequence) or not step_on:
+        raise SettingError(
+            f"expected step_on to be a list of ids, such as [{ids[0]!r}], got {step_on!r}"
+        )
+    known = set(ids)
+    for name in step_on:
+        if name not in known:
+            raise SettingError(
+                f"expected step_on to be ids of the {len(ids)} examples, got {name!r}; "
+                f"they are such as {ids[0]!r}"
+            )
