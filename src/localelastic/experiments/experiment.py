@@ -35,8 +35,8 @@ class Cost:
         seeds: how many by default.
     """
 
-    seconds: float
-    gibibytes: float
+    seconds: float | int
+    gibibytes: float | int
     seeds: int = 1
 
 
