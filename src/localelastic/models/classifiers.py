@@ -21,6 +21,7 @@ IMAGENET = {
     30: "bullfrog",
     31: "tree frog",
     32: "tailed frog",
+    111: "nematode",
     281: "tabby",
     282: "tiger cat",
     283: "Persian cat",
@@ -30,7 +31,9 @@ IMAGENET = {
     400: "academic gown",
     404: "airliner",
     457: "bow tie",
+    517: "crane",
     560: "football helmet",
+    646: "maze",
     652: "military uniform",
     657: "missile",
     665: "moped",
@@ -42,6 +45,7 @@ IMAGENET = {
     895: "warplane",
     967: "espresso",
     968: "cup",
+    971: "bubble",
     985: "daisy",
 }
 """Names of a few of ImageNet's 1000 classes: those of the paper, and what is near them."""
@@ -66,8 +70,11 @@ class Classifier:
     @property
     def pixels(self) -> str:
         """How values are scaled, in words."""
-        means, scales = ({f"{v:g}" for v in side} for side in (self.mean, self.scale))
-        return f"(pixel - {' / '.join(sorted(means))}) / {' / '.join(sorted(scales))}"
+        mean, scale = (
+            f"{side[0]:g}" if len(set(side)) == 1 else "({:g}, {:g}, {:g})".format(*side)
+            for side in (self.mean, self.scale)
+        )
+        return f"(pixel - {mean}) / {scale}"
 
     def inputs(self, pixels: Tensor) -> Tensor:
         """Scaled inputs of pixels from 0 to 255, ``(n, 3, 224, 224)``."""
