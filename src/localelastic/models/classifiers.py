@@ -126,10 +126,9 @@ def load_classifier(path: Path) -> Classifier:
             f"expected a checkpoint, cannot read {path}: {error.strerror or error}"
         ) from None
     except (RuntimeError, pickle.UnpicklingError, EOFError, ValueError, KeyError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0][:120]
         raise ReadError(
             f"expected in {path} a state dict saved by torch.save(model.state_dict(), file), got "
-            f"something else ({reason}); save it so"
+            f"something else ({type(error).__name__}); save it so"
         ) from None
     try:
         network = ImageResNet(_state(found))
