@@ -217,9 +217,11 @@ def _finding(found: list[dict[tuple[str, str], float]], request: Request) -> str
         if min(first, second) > neither
         else "but not both more than photographs like neither"
     )
+    held = sum(one[BATCH, "the lesser of the first two over neither"] > 1 for one in found)
     return (
         f"One step on a mini-batch of two moves the predictions of {things[0]} ({first:.2g} nats "
-        f"on average) and {things[1]} ({second:.2g}), {verdict} ({neither:.2g})."
+        f"on average) and {things[1]} ({second:.2g}), {verdict} ({neither:.2g}); both moved more "
+        f"than the mean of those in {held} of {len(found)} seeds."
     )
 
 
