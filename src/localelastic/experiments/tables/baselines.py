@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -12,9 +13,15 @@ from torch.nn import functional
 
 from localelastic.cluster import pca_kmeans
 from localelastic.cluster.scores import score_clusters
-from localelastic.data import Task
+from localelastic.data import Examples, Task
 from localelastic.errors import MeasurementError
-from localelastic.experiments.tables.cell import CellScores, Part, feature_scores
+from localelastic.experiments.tables.cell import (
+    CellScores,
+    Part,
+    feature_scores,
+    penultimate,
+)
+from localelastic.models.classifiers import SIDE, load_classifier, shipped_classifier
 
 AUTOENCODER_EPOCHS = 5000
 
@@ -28,12 +35,14 @@ class BaselineCell:
         method: a name of ``METHODS``.
         effort: share of the published epochs, where there is training.
         seed: of the method.
+        classifier: a checkpoint, for pretrained features; the packaged classifier if ``None``.
     """
 
     part: Part
     method: str
     effort: float
     seed: int
+    classifier: str | None = None
 
 
 def measured_baseline(cell: BaselineCell) -> CellScores:
@@ -122,8 +131,31 @@ def encoded(images: torch.Tensor, *, epochs: int, seed: int) -> np.ndarray:
         return model.encode(images).flatten(1).numpy()
 
 
+def _pretrained(task: Task, cell: BaselineCell) -> CellScores:
+    classifier = (
+        shipped_classifier() if cell.classifier is None else load_classifier(Path(cell.classifier))
+    )
+    pixels = photographs(task.primary.inputs, cell.part.pixels)
+    images = Examples.of(classifier.inputs(pixels))
+    features = penultimate(classifier.module, images)
+    return feature_scores(features, task.primary, len(cell.part.primary), cell.seed)
+
+
+def photographs(inputs: torch.Tensor, pixels: str) -> torch.Tensor:
+    """Images as a classifier of photographs takes them: 224 px, three colours, 0 to 255.
+
+    Args:
+        inputs: ``(n, 1 or 3, height, width)``.
+        pixels: the scale they are in, a name of ``Pixels``.
+    """
+    unit = (inputs + 1) / 2 if pixels == "SIGNED" else inputs
+    colours = unit.expand(-1, 3, -1, -1)
+    return 255 * functional.interpolate(colours, (SIDE, SIDE), mode="bilinear")
+
+
 METHODS: dict[str, Callable[[Task, BaselineCell], CellScores]] = {
     "K-means": _plain,
     "PCA + K-means": _pca,
     "autoencoder": _autoencoder,
+    "pretrained features": _pretrained,
 }

@@ -51,6 +51,7 @@ def cell_of(
     protocol: str,
     scale: TableScale,
     seed: int,
+    classifier: str | None = None,
 ) -> NetworkCell | BaselineCell:
     """What has to be computed for one row, one column and one seed.
 
@@ -71,6 +72,7 @@ def cell_of(
         protocol: one of ``PROTOCOLS``.
         scale: how much of it.
         seed: of the network and, where it is random, of the sample.
+        classifier: a checkpoint, for rows of pretrained features.
 
     Raises:
         SettingError: an unknown protocol.
@@ -90,7 +92,7 @@ def cell_of(
         0 if first else seed,
     )
     if isinstance(row, BaselineRow):
-        return BaselineCell(part, row.method, scale.epochs, seed)
+        return BaselineCell(part, row.method, scale.epochs, seed, classifier)
     family = row.network.removesuffix("-linear")
     width = max(8, round(WIDTHS[family] * scale.width)) if family in WIDTHS else None
     if not row.trained:

