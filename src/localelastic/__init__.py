@@ -9,9 +9,12 @@ from localelastic.change import Auto, ClosedForm, Gradient, Replay
 from localelastic.change.effect import PredictionChange
 from localelastic.cluster import (
     KernelKMeans,
+    KMeans,
     LocalElasticityClustering,
+    Neighbours,
     chance_accuracy,
     clustering_accuracy,
+    suggest_clusters,
 )
 from localelastic.data import (
     GEOMETRIES,
@@ -81,6 +84,7 @@ __all__ = [
     "Gradient",
     "InOrder",
     "InputError",
+    "KMeans",
     "KernelKMeans",
     "Kernelized",
     "LocalElasticError",
@@ -90,6 +94,7 @@ __all__ = [
     "MeasurementError",
     "MemoryBudgetError",
     "ModelError",
+    "Neighbours",
     "NormalizedKernelized",
     "OneClass",
     "OutputError",
@@ -121,5 +126,6 @@ __all__ = [
     "primary_vs_auxiliary",
     "published_warm_up",
     "similarity_matrix",
+    "suggest_clusters",
     "warm_up",
 ]

@@ -45,7 +45,7 @@ def test_every_setting_has_an_option(called):
     names = {field.name for field in fields(ClusterSpec)} - {"data", "data_sha256", "version"}
     missing = [name for name in names if f"--{name.replace('_', '-')} " not in out]
     assert missing == []
-    for default in (ClusterSpec.sampling, ClusterSpec.starts, ClusterSpec.similarity):
+    for default in (ClusterSpec.sampling, ClusterSpec.clustering, ClusterSpec.similarity):
         assert f"[default: {default}]" in out
 
 

@@ -7,8 +7,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from torch import nn
 
 from localelastic.change import Replay
-from localelastic.cluster import LocalElasticityClustering, clustering_accuracy
-from localelastic.cluster.local_elasticity import cluster_matrix
+from localelastic.cluster import (
+    KMeans,
+    LocalElasticityClustering,
+    cluster_matrix,
+    clustering_accuracy,
+)
 from localelastic.data.examples import Examples
 from localelastic.errors import SettingError
 from localelastic.measure import similarity_matrix
@@ -35,7 +39,9 @@ def narrow(shape):
     return TwoLayer(shape, width=8)
 
 
-@parametrize_with_checks([AgainstItself(network=narrow, warm_up=WarmUp(epochs=1), n_init=2)])
+@parametrize_with_checks(
+    [AgainstItself(network=narrow, warm_up=WarmUp(epochs=1), clustering=KMeans(2))]
+)
 def test_keeps_the_scikit_learn_contract(estimator, check):
     check(estimator)
 

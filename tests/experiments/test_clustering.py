@@ -101,8 +101,9 @@ NOTES = {
     "another version": ({"version": "0.0.1"}, "written by version 0.0.1"),
     "untrained": ({"warm_up_epochs": 0}, "has not learned the task"),
     "more clusters": ({"clusters": 3}, "3 clusters for 2 classes"),
-    "starts": ({}, "Of 20 starts of kernel K-means"),
-    "one start": ({"starts": 1}, None),
+    "starts": ({"clustering": "k-means"}, "Of 20 starts of kernel K-means"),
+    "one start": ({"clustering": "k-means", "starts": 1}, None),
+    "no starts": ({}, None),
 }
 
 

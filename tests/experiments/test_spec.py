@@ -88,7 +88,7 @@ def test_a_file_that_cannot_be_read(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "error", "words"),
     [
-        ({"colour": 1, "size": 2}, ReadError, "colour, size; known are auxiliary, clusters"),
+        ({"colour": 1, "size": 2}, ReadError, "colour, size; known are auxiliary, clustering"),
         ({"seed": "0"}, ReadError, "seed to be a whole number"),
         ({"primary": "58"}, ReadError, "primary to be a list (each text)"),
         ({"primary": [5, 8]}, ReadError, "primary to be a list (each text), got [5, 8]"),

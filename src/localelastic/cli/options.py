@@ -58,6 +58,15 @@ Auxiliary = Annotated[
 Clusters = Annotated[
     int | None, _task("K", "Number of clusters.", default="one per primary class, at least 2")
 ]
+SuggestClusters = Annotated[
+    bool | None,
+    typer.Option(
+        "--suggest-clusters",
+        help="Take their number from the similarities: as many as are stable.",
+        rich_help_panel="Task",
+        show_default=False,
+    ),
+]
 NPrimary = Annotated[
     int | None, _task("N", "Primary examples, equally of each class.", default="up to 1000")
 ]
@@ -180,9 +189,21 @@ Memory = Annotated[
         default="4, or a quarter of what is free",
     ),
 ]
+Clustering = Annotated[
+    str | None,
+    _measure(
+        "NAME",
+        "neighbours (spectral, on the graph of the most similar) or k-means (as in the paper).",
+        default=ClusterSpec.clustering,
+    ),
+]
+Neighbours = Annotated[
+    int | None,
+    _measure("N", "Most similar examples that each is joined to.", default="10, fewer of few"),
+]
 Starts = Annotated[
     int | None,
-    _measure("N", "Starts of kernel K-means; the best is kept.", default=ClusterSpec.starts),
+    _measure("N", "Starts of kernel K-means; the best is kept.", default="20"),
 ]
 
 Out = Annotated[Path | None, _output("FOLDER", "New folder for the results.", default="runs/...")]

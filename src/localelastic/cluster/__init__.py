@@ -1,14 +1,19 @@
 """Clustering by local elasticity, and how well clusters match known classes."""
 
 from localelastic.cluster.baselines import Clusters, kmeans, pca_kmeans, row_kmeans, spectral
-from localelastic.cluster.estimator import LocalElasticityClustering
-from localelastic.cluster.kernel_kmeans import KernelKMeans
-from localelastic.cluster.local_elasticity import (
-    ElasticClusters,
+from localelastic.cluster.clusterings import (
+    CLUSTERINGS,
+    N_STARTS,
+    Clustering,
+    KMeans,
     MatrixClusters,
-    cluster_by_elasticity,
+    Neighbours,
     cluster_matrix,
 )
+from localelastic.cluster.estimator import LocalElasticityClustering
+from localelastic.cluster.kernel_kmeans import KernelKMeans
+from localelastic.cluster.local_elasticity import ElasticClusters, cluster_by_elasticity
+from localelastic.cluster.number import Suggestion, suggest_clusters
 from localelastic.cluster.scores import (
     Scores,
     chance_accuracy,
@@ -18,12 +23,18 @@ from localelastic.cluster.scores import (
 )
 
 __all__ = [
+    "CLUSTERINGS",
+    "N_STARTS",
+    "Clustering",
     "Clusters",
     "ElasticClusters",
+    "KMeans",
     "KernelKMeans",
     "LocalElasticityClustering",
     "MatrixClusters",
+    "Neighbours",
     "Scores",
+    "Suggestion",
     "chance_accuracy",
     "cluster_by_elasticity",
     "cluster_matrix",
@@ -34,4 +45,5 @@ __all__ = [
     "row_kmeans",
     "score_clusters",
     "spectral",
+    "suggest_clusters",
 ]

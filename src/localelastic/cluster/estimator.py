@@ -16,8 +16,10 @@ from sklearn.utils.validation import validate_data
 from torch import nn
 
 from localelastic.change import Auto, Strategy
+from localelastic.cluster.clusterings import Clustering, Neighbours
 from localelastic.cluster.kernel_kmeans import check_distinct
-from localelastic.cluster.local_elasticity import N_STARTS, cluster_by_elasticity
+from localelastic.cluster.local_elasticity import cluster_by_elasticity
+from localelastic.cluster.number import Suggestion
 from localelastic.data.examples import Examples
 from localelastic.matrix import SimilarityMatrix
 from localelastic.models import Loss, SquaredLoss, TrainingRecord, WarmUp, default_network
@@ -33,7 +35,8 @@ class LocalElasticityClustering(ClusterMixin, BaseEstimator):  # type: ignore[mi
     is measured and clustered. No fine label is ever seen.
 
     Args:
-        n_clusters: how many clusters, ``k``.
+        n_clusters: how many clusters, ``k``; if ``None`` as many as random parts of the examples
+            agree on, see :func:`localelastic.suggest_clusters`.
         network: ``build(shape) -> torch.nn.Module`` for inputs of that shape, or a module, of which
             a copy is trained. ``None``: the paper's CNN for images, else a two-layer ReLU network.
         loss: squared loss if ``None``.
@@ -41,7 +44,7 @@ class LocalElasticityClustering(ClusterMixin, BaseEstimator):  # type: ignore[mi
         trajectory: frozen weights if ``None``.
         strategy: how changes are computed; ``Auto()`` if ``None``.
         warm_up: training before the measurement; ``WarmUp()`` if ``None``.
-        n_init: starts of kernel K-means.
+        clustering: by nearest neighbours if ``None``; ``KMeans()`` is the paper's rule.
         random_state: seed of the network, the mini-batches and the clustering.
 
     Attributes:
@@ -50,6 +53,7 @@ class LocalElasticityClustering(ClusterMixin, BaseEstimator):  # type: ignore[mi
         distances_: ``(n_kept, k)`` squared distances to the cluster centres.
         network_: the trained network.
         training_: how the warm-up went.
+        suggestion_: why so many clusters, or ``None`` where the number was given.
         n_features_in_: size of the second axis of ``X``.
 
     Example:
@@ -67,17 +71,18 @@ class LocalElasticityClustering(ClusterMixin, BaseEstimator):  # type: ignore[mi
     similarity_: SimilarityMatrix
     network_: nn.Module
     training_: TrainingRecord
+    suggestion_: Suggestion | None
     n_features_in_: int
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
         "network": [callable, None],
         "loss": [Loss, None],
         "similarity": [Similarity, None],
         "trajectory": [Trajectory, None],
         "strategy": [HasMethods(["choose"]), Strategy, None],
         "warm_up": [WarmUp, None],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "clustering": [Clustering, None],
         "random_state": ["random_state"],
     }
 
@@ -92,7 +97,7 @@ class LocalElasticityClustering(ClusterMixin, BaseEstimator):  # type: ignore[mi
         trajectory: Trajectory | Any = None,
         strategy: Strategy | Auto | Any = None,
         warm_up: WarmUp | Any = None,
-        n_init: int | Any = N_STARTS,
+        clustering: Clustering | Any = None,
         random_state: int | np.random.RandomState | Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -102,7 +107,7 @@ class LocalElasticityClustering(ClusterMixin, BaseEstimator):  # type: ignore[mi
         self.trajectory = trajectory
         self.strategy = strategy
         self.warm_up = warm_up
-        self.n_init = n_init
+        self.clustering = clustering
         self.random_state = random_state
 
     def fit(self, X: Any, X_auxiliary: Any) -> LocalElasticityClustering:
@@ -122,7 +127,7 @@ class LocalElasticityClustering(ClusterMixin, BaseEstimator):  # type: ignore[mi
         self._validate_params()
         primary = self._examples(X, reset=True)
         auxiliary = self._examples(X_auxiliary, reset=False)
-        _check_distinct_inputs(primary, self.n_clusters)
+        _check_distinct_inputs(primary, self.n_clusters or 2)
         seed = _seed(self.random_state)
         self.network_ = self._network(primary.shape, seed)
         found = cluster_by_elasticity(
@@ -135,10 +140,11 @@ class LocalElasticityClustering(ClusterMixin, BaseEstimator):  # type: ignore[mi
             trajectory=self.trajectory or Frozen(),
             strategy=self.strategy or Auto(),
             settings=self.warm_up or WarmUp(),
-            n_init=self.n_init,
+            clustering=self.clustering or Neighbours(),
             seed=seed,
         )
         self.training_, self.similarity_ = found.training, found.similarity
+        self.suggestion_ = found.suggestion
         self.distances_ = found.clusters.distances
         self.labels_ = np.full(len(primary), -1, dtype=np.intp)
         self.labels_[list(found.similarity.kept)] = found.clusters.labels

@@ -5,46 +5,33 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-from jaxtyping import Float, Int
 from torch import nn
 
 from localelastic.change import Auto, Strategy
-from localelastic.cluster.baselines import row_kmeans
-from localelastic.cluster.kernel_kmeans import KernelKMeans
+from localelastic.cluster.clusterings import (
+    Clustering,
+    MatrixClusters,
+    Neighbours,
+    cluster_matrix,
+)
+from localelastic.cluster.number import Suggestion, suggest_clusters
 from localelastic.data.examples import Examples
 from localelastic.matrix import SimilarityMatrix
 from localelastic.measure import similarity_matrix
 from localelastic.models import Loss, SquaredLoss, TrainingRecord, WarmUp, warm_up
-from localelastic.shapes import Labels, Progress, silent
+from localelastic.shapes import Progress, silent
 from localelastic.similarity import Kernelized, Similarity
 from localelastic.trajectory import Frozen, Trajectory
-
-N_STARTS = 20
-
-
-@dataclass(frozen=True, eq=False)
-class MatrixClusters:
-    """The clusters of a similarity matrix.
-
-    Args:
-        labels: cluster of each kept example, in the order of the matrix.
-        distances: ``(n, k)`` squared distance of each to each centre.
-        start_labels: ``(s, n)`` the labels that each start ended in; a single one for K-means.
-    """
-
-    labels: Labels
-    distances: Float[np.ndarray, "n k"]
-    start_labels: Int[np.ndarray, "s n"]
 
 
 @dataclass(frozen=True, eq=False)
 class ElasticClusters:
-    """What one run of the algorithm found: how the warm-up went, the matrix, its clusters."""
+    """What one run found: how the warm-up went, the matrix, its clusters, and why so many."""
 
     training: TrainingRecord
     similarity: SimilarityMatrix
     clusters: MatrixClusters
+    suggestion: Suggestion | None = None
 
 
 def cluster_by_elasticity(
@@ -52,13 +39,13 @@ def cluster_by_elasticity(
     primary: Examples,
     auxiliary: Examples,
     *,
-    n_clusters: int,
+    n_clusters: int | None,
     loss: Loss = SquaredLoss(),
     similarity: Similarity = Kernelized(),
     trajectory: Trajectory = Frozen(),
     strategy: Strategy | Auto = Auto(),
     settings: WarmUp = WarmUp(),
-    n_init: int = N_STARTS,
+    clustering: Clustering = Neighbours(),
     seed: int = 0,
     keep: str | Path | None = None,
     progress: Progress = silent,
@@ -69,13 +56,13 @@ def cluster_by_elasticity(
         model: one output per example; it is trained.
         primary: the examples to be clustered.
         auxiliary: the examples to train against.
-        n_clusters: how many clusters, ``k``.
+        n_clusters: how many clusters, ``k``; if ``None`` what :func:`suggest_clusters` says.
         loss: of the warm-up and of the measured step.
-        similarity: kernels are clustered by kernel K-means, others by K-means on their rows.
+        similarity: what is clustered.
         trajectory: which weights the measured steps start from.
         strategy: how the changes are computed.
         settings: of the warm-up; ``epochs=0`` measures the network as it is.
-        n_init: starts of the clustering; the one with the least objective is kept.
+        clustering: by nearest neighbours, or ``KMeans()`` as in the paper.
         seed: of the mini-batches and of the clustering.
         keep: a folder for finished rows of real steps, as in
             :func:`localelastic.similarity_matrix`.
@@ -100,27 +87,9 @@ def cluster_by_elasticity(
         keep=keep,
         progress=progress,
     )
-    clusters = cluster_matrix(matrix, n_clusters=n_clusters, n_init=n_init, seed=seed)
-    return ElasticClusters(training, matrix, clusters)
-
-
-def cluster_matrix(
-    matrix: SimilarityMatrix, *, n_clusters: int, n_init: int = N_STARTS, seed: int = 0
-) -> MatrixClusters:
-    """Kernel K-means for a kernel, K-means on the rows for any other similarity.
-
-    Args:
-        matrix: clustered by its symmetrised values.
-        n_clusters: how many clusters, ``k``.
-        n_init: starts of kernel K-means; the one with the least objective is kept.
-        seed: of the starts.
-
-    Raises:
-        SettingError: more clusters than distinct examples.
-    """
-    if not matrix.similarity.is_kernel:
-        rows = row_kmeans(matrix.symmetric, n_clusters=n_clusters, seed=seed)
-        return MatrixClusters(rows.labels, rows.distances, rows.labels[None])
-    fitted = KernelKMeans(n_clusters, kernel="precomputed", n_init=n_init, random_state=seed)
-    fitted.fit(matrix.symmetric)
-    return MatrixClusters(fitted.labels_, fitted.distances_, fitted.start_labels_)
+    suggestion = None
+    if n_clusters is None:
+        suggestion = suggest_clusters(matrix, clustering=clustering, seed=seed, progress=progress)
+        n_clusters = suggestion.k
+    clusters = cluster_matrix(matrix, n_clusters=n_clusters, clustering=clustering, seed=seed)
+    return ElasticClusters(training, matrix, clusters, suggestion)

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
-from localelastic.cluster.local_elasticity import cluster_matrix
+from localelastic.cluster.clusterings import Clustering, Neighbours, cluster_matrix
 from localelastic.errors import SettingError
 from localelastic.matrix import SimilarityMatrix
 from localelastic.shapes import Progress, Square, silent
 
 MOST = 8
 _HALVES, _SHARE = 10, 0.8
-_STARTS = 5
 _CLOSE = 0.02
 
 
@@ -37,7 +36,12 @@ class Suggestion:
 
 
 def suggest_clusters(
-    matrix: SimilarityMatrix, *, most: int = MOST, seed: int = 0, progress: Progress = silent
+    matrix: SimilarityMatrix,
+    *,
+    most: int = MOST,
+    clustering: Clustering = Neighbours(),
+    seed: int = 0,
+    progress: Progress = silent,
 ) -> Suggestion:
     """The largest number of clusters that random parts of the examples agree on.
 
@@ -49,8 +53,9 @@ def suggest_clusters(
     where the directions end.
 
     Args:
-        matrix: of any similarity, clustered as :func:`localelastic.cluster.cluster_matrix` does.
+        matrix: of any similarity.
         most: the largest number tried.
+        clustering: the rule whose clusters are compared.
         seed: of the parts and the starts.
         progress: told as numbers are tried.
 
@@ -71,7 +76,7 @@ def suggest_clusters(
     ]
     stability = {}
     for k in range(2, most + 1):
-        agreed = [_agreement(matrix, *pair, k, seed) for pair in pairs]
+        agreed = [_agreement(matrix, *pair, k, clustering, seed) for pair in pairs]
         stability[k] = float(np.mean(agreed))
         progress("numbers of clusters", k - 1, most - 1)
     best = max(stability.values())
@@ -85,11 +90,17 @@ def suggest_clusters(
 
 
 def _agreement(
-    matrix: SimilarityMatrix, first: np.ndarray, second: np.ndarray, k: int, seed: int
+    matrix: SimilarityMatrix,
+    first: np.ndarray,
+    second: np.ndarray,
+    k: int,
+    how: Clustering,
+    seed: int,
 ) -> float:
     labels = []
     for part in (first, second):
-        found = cluster_matrix(_part(matrix, part), n_clusters=k, n_init=_STARTS, seed=seed).labels
+        one = _part(matrix, part)
+        found = cluster_matrix(one, n_clusters=k, clustering=how, seed=seed).labels
         labels.append(dict(zip(part.tolist(), found.tolist(), strict=True)))
     both = sorted(set(labels[0]) & set(labels[1]))
     return float(adjusted_rand_score([labels[0][i] for i in both], [labels[1][i] for i in both]))

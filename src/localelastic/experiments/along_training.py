@@ -12,7 +12,7 @@ from torch import nn
 
 from localelastic.analysis import correlation
 from localelastic.change import Gradient
-from localelastic.cluster import chance_accuracy, cluster_matrix, clustering_accuracy
+from localelastic.cluster import KMeans, chance_accuracy, cluster_matrix, clustering_accuracy
 from localelastic.data import Examples, RandomSampling, load_mnist, primary_vs_auxiliary
 from localelastic.data.geometry import GEOMETRIES
 from localelastic.errors import InputError, MeasurementError
@@ -208,7 +208,9 @@ def along_digits(run: Run) -> Found:
             within, between = within_and_between(matrix.symmetric, named)
             values[f"{name}, within"], values[f"{name}, between"] = within, between
             try:
-                labels = cluster_matrix(matrix, n_clusters=len(PRIMARY), seed=run.seed).labels
+                labels = cluster_matrix(
+                    matrix, n_clusters=len(PRIMARY), clustering=KMeans(), seed=run.seed
+                ).labels
                 values[f"{name}, accuracy"] = clustering_accuracy(named, labels)
             except InputError:  # every example is alike: there is nothing to cluster
                 values[f"{name}, accuracy"] = nan

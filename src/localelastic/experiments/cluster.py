@@ -94,7 +94,7 @@ def explain(prepared: Prepared) -> dict[str, str]:
         "strategy": f"{choice.strategy.name}, because: {choice.why}",
         "exactness": "that of the finite step" if choice.strategy.exact else "first order in lr",
         "similarity": f"{spec.similarity}: {SIMILARITIES[spec.similarity].equation}",
-        "clusters": str(spec.clusters),
+        "clusters": "as many as are stable" if spec.suggest_clusters else str(spec.clusters),
     }
 
 
@@ -117,7 +117,8 @@ def run_cluster(
         found = _found(prepared, model, progress, keep)
         kept = prepared.task.primary.take(found.similarity.kept)
         known = kept.classes if len(kept.class_names) > 1 else None
-        scores = _scores(prepared.spec, kept, found.clusters.labels, progress) if known else ()
+        told = _told(prepared.spec, found)
+        scores = _scores(told, kept, found.clusters.labels, progress) if known else ()
     except MemoryBudgetError:
         raise
     except SettingError as error:  # the examples as given are enough: that has been checked
@@ -126,8 +127,15 @@ def run_cluster(
             f"the steps tell too few examples apart ({reason}); train longer, or take a wider "
             "network or another --lr"
         ) from error
-    record = _record(prepared, found, kept, known, scores)
+    record = _record(replace(prepared, spec=told), found, kept, known, scores)
     return ClusterRun(prepared.spec, prepared.task, found, record)
+
+
+def _told(spec: ClusterSpec, found: ElasticClusters) -> ClusterSpec:
+    """With the number of clusters that was taken."""
+    if found.suggestion is None:
+        return spec
+    return replace(spec, suggest_clusters=False, clusters=found.suggestion.k)
 
 
 def _found(
@@ -138,13 +146,13 @@ def _found(
         model,
         task.primary,
         task.auxiliary,
-        n_clusters=spec.clusters or 2,
+        n_clusters=spec.clusters,
         loss=LOSSES[spec.loss],
         similarity=SIMILARITIES[spec.similarity],
         trajectory=spec.trajectory_object(),
         strategy=spec.strategy_object(),
         settings=spec.settings(),
-        n_init=spec.starts,
+        clustering=spec.clustering_object(),
         seed=spec.seed,
         keep=keep,
         progress=progress,

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from localelastic.change import Auto, ClosedForm, Gradient, Replay, Strategy
+from localelastic.cluster import CLUSTERINGS, N_STARTS, Clustering, KMeans, Neighbours
 from localelastic.data import (
     Examples,
     FirstSampling,
@@ -77,7 +78,10 @@ class ClusterSpec:
     precision: str = "float32"
     memory: float | None = None
     clusters: int | None = None
-    starts: int = 20
+    suggest_clusters: bool = False
+    clustering: str = Neighbours.name
+    neighbours: int | None = None
+    starts: int | None = None
     seed: int = 0
     data_sha256: str | None = None
     version: str = version("localelastic")
@@ -104,6 +108,21 @@ class ClusterSpec:
             )
         if self.strategy == "gradient" and self.lr is not None:
             raise SettingError("--strategy gradient takes no step, got --lr; leave one out")
+        if self.suggest_clusters and self.clusters is not None:
+            raise SettingError(
+                "--suggest-clusters takes their number from the similarities, got --clusters "
+                f"{self.clusters}; leave one out"
+            )
+        if self.starts is not None and self.clustering != KMeans.name:
+            raise SettingError(
+                "--starts are those of kernel K-means, got --clustering neighbours; "
+                "leave --starts out or add --clustering k-means"
+            )
+        if self.neighbours is not None and self.clustering != Neighbours.name:
+            raise SettingError(
+                "--neighbours needs --clustering neighbours, got --clustering k-means; "
+                "leave one out"
+            )
         if self.passes > 1 and self.trajectory == "frozen":
             raise SettingError(
                 "--passes needs --trajectory sequential: frozen passes are all equal"
@@ -165,7 +184,7 @@ class ClusterSpec:
             self,
             network=network,
             width=width,
-            clusters=clusters,
+            clusters=None if self.suggest_clusters else clusters,
             n_primary=self.n_primary or _enough(known, self.primary),
             n_auxiliary=self.n_auxiliary or _enough(known, self.auxiliary),
         )
@@ -195,6 +214,12 @@ class ClusterSpec:
         """Which weights steps start from."""
         return Frozen() if self.trajectory == "frozen" else Sequential(self.passes, self.seed)
 
+    def clustering_object(self) -> Clustering:
+        """What turns similarities into clusters."""
+        if self.clustering == Neighbours.name:
+            return Neighbours(self.neighbours)
+        return KMeans(N_STARTS if self.starts is None else self.starts)
+
     def strategy_object(self) -> Strategy | Auto:
         """How changes are computed."""
         dtype = PRECISIONS[self.precision]
@@ -222,6 +247,7 @@ _RANGES: dict[str, tuple[int, int | None]] = {
     "warm_up_epochs": (0, None),
     "passes": (1, None),
     "clusters": (2, None),
+    "neighbours": (1, None),
     "starts": (1, 10_000),  # all of them run at once
     "seed": (0, 2**32 - 1),  # as scikit-learn takes them
 }
@@ -234,6 +260,7 @@ _CHOICES: dict[str, Any] = {
     "loss": LOSSES,
     "warm_up": WARM_UPS,
     "similarity": SIMILARITIES,
+    "clustering": CLUSTERINGS,
     "trajectory": TRAJECTORIES,
     "strategy": STRATEGIES,
     "precision": PRECISIONS,

@@ -8,6 +8,7 @@ from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
 _WORDS: dict[Any, str] = {
+    bool: "true or false",
     str: "text",
     int: "a whole number",
     float: "a number",

@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from localelastic.cluster import ElasticClusters, clustering_accuracy
+from localelastic.cluster import ElasticClusters, Suggestion, clustering_accuracy
 from localelastic.data import Task
 from localelastic.data.examples import natural_order
 from localelastic.experiments.spec import ClusterSpec
@@ -83,11 +83,7 @@ def settings_in_words(spec: ClusterSpec, task: Task, found: ElasticClusters) -> 
             else f"a real step of lr {found.similarity.lr:g}"
         ),
         "precision": spec.precision,
-        "clustering": (
-            f"kernel K-means, best of {spec.starts} starts"
-            if similarity.is_kernel
-            else "K-means on the rows, best of 10 starts"
-        ),
+        "clustering": (spec.clustering_object().words(found.similarity)),
         "clusters": str(spec.clusters),
         "seed": str(spec.seed),
     }
@@ -134,6 +130,8 @@ def notes(
         )
     if lost := left_out(task, found):
         said.append(lost)
+    if found.suggestion is not None:
+        said.append(_number(found.suggestion))
     starts = found.clusters.start_labels
     if known is not None and len(starts) > 1:
         reached = [clustering_accuracy(known, labels) for labels in starts]
@@ -156,6 +154,16 @@ def left_out(task: Task, found: ElasticClusters) -> str:
     return (
         f"{len(excluded)} of {len(task.primary)} examples were left out, "
         f"such as {name} ({reason}){hint}."
+    )
+
+
+def _number(suggestion: Suggestion) -> str:
+    """Why so many clusters."""
+    stable = ", ".join(f"{k}: {value:.2f}" for k, value in suggestion.stability.items())
+    return (
+        f"The number of clusters, {suggestion.k}, is the largest on which random parts of the "
+        f"examples agree as well as on any (adjusted Rand index of {stable}); the largest eigengap "
+        f"is at {suggestion.gap_k}."
     )
 
 

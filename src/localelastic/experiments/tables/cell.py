@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from localelastic.change import Auto
-from localelastic.cluster import cluster_matrix, clustering_accuracy, kmeans
+from localelastic.cluster import KMeans, clustering_accuracy, kmeans
 from localelastic.cluster.scores import chance_accuracy, score_clusters
 from localelastic.data import (
     Examples,
@@ -202,7 +202,7 @@ def scored(matrix: SimilarityMatrix, primary: Examples, k: int, seed: int) -> Ce
     known = primary.take(matrix.kept).classes or ()
     left_out = len(matrix.excluded)
     try:
-        clusters = cluster_matrix(matrix, n_clusters=k, n_init=STARTS, seed=seed)
+        clusters = KMeans(STARTS).clusters(matrix, n_clusters=k, seed=seed)
     except SettingError:  # fewer distinct examples than clusters
         return _one_cluster(known, k, left_out)
     found = score_clusters(known, clusters.labels)
