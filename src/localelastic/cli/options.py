@@ -199,7 +199,7 @@ Clustering = Annotated[
 ]
 Neighbours = Annotated[
     int | None,
-    _measure("N", "Most similar examples that each is joined to.", default="10, fewer of few"),
+    _measure("N", "Most similar examples that each is joined to.", default="5, fewer of few"),
 ]
 Starts = Annotated[
     int | None,

@@ -16,7 +16,7 @@ from localelastic.matrix import SimilarityMatrix
 from localelastic.shapes import Labels, Square
 
 N_STARTS = 20
-N_NEIGHBORS = 10
+N_NEIGHBORS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class Neighbours(Clustering):
     is near, and says little about what is far.
 
     Args:
-        n_neighbors: joined to each; ``None`` for 10, or a tenth of fewer than 100 examples (2 at
+        n_neighbors: joined to each; ``None`` for 5, or a tenth of fewer than 50 examples (2 at
             least).
     """
 

@@ -14,7 +14,7 @@ _CNN_RIVALS = (
 )
 
 
-def _costs(quick: float, paper: float) -> Costs:
+def _costs(quick: float | int, paper: float) -> Costs:
     return Costs(Cost(20, 0.6), Cost(quick, 1.0, seeds=3), Cost(paper, 4.0, seeds=5))
 
 

@@ -24,7 +24,7 @@ from localelastic.data import (
 from localelastic.errors import SettingError
 from localelastic.matrix import SimilarityMatrix, of_same_steps
 from localelastic.measure import similarity_matrix
-from localelastic.models import LOSSES, WarmUp, build_network, outputs_of, warm_up
+from localelastic.models import LOSSES, WarmUp, build_network, warm_up
 from localelastic.shapes import Square
 from localelastic.similarity import Kernelized, NormalizedKernelized, Relative
 from localelastic.trajectory import Frozen, Sequential
@@ -234,7 +234,7 @@ def penultimate(model: nn.Module, examples: Examples) -> np.ndarray:
     try:
         with torch.no_grad():
             for block in examples.inputs.split(500):
-                outputs_of(model, block)
+                model(block)
     finally:
         hook.remove()
     return torch.cat(seen).numpy()
