@@ -1,0 +1,305 @@
+"""Beyond the paper: the setting that clusters best, chosen on other pairs than are reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from localelastic.cluster import Neighbours
+from localelastic.errors import MeasurementError
+from localelastic.experiments.cells import Failed, computed
+from localelastic.experiments.experiment import PARALLEL, Cost, Costs, Experiment, Request
+from localelastic.experiments.published import published
+from localelastic.experiments.tables.cell import (
+    PENULTIMATE,
+    NetworkCell,
+    NetworkFound,
+    Part,
+    measured,
+)
+from localelastic.experiments.tables.rivals import RivalCell, measured_rivals
+from localelastic.experiments.tables.settings import CANDIDATES, DEFAULT, PRINTED, Setting
+from localelastic.models import WarmUp
+from localelastic.plots.table import Dot, dot_table
+from localelastic.report.experiment import Picture
+from localelastic.report.experiment_record import ExperimentRecord, Quantity
+from localelastic.shapes import Progress
+
+Pair = tuple[tuple[str, ...], tuple[str, ...]]
+CHANCE, CHOSEN = "chance", "chosen"
+DEVELOPMENT: tuple[Pair, ...] = (
+    (("0", "6"), ("8", "2")),
+    (("1", "7"), ("4", "2")),
+    (("2", "3"), ("8", "7")),
+    (("6", "8"), ("5", "0")),
+    (("2", "7"), ("1", "3")),
+    (("0", "9"), ("7", "4")),
+    (("4", "6"), ("0", "5")),
+    (("3", "9"), ("8", "5")),
+)
+"""Pairs of digits that no table has, and their auxiliary classes."""
+_NETWORKS = 3
+_APART = 100
+"""Between the seeds of networks on one sample."""
+
+
+@dataclass(frozen=True)
+class BetterScale:
+    """How much of the search is run.
+
+    Args:
+        n: primary, and auxiliary, examples.
+        settings: of the warm-up.
+        pairs: of development.
+    """
+
+    n: int
+    settings: WarmUp
+    pairs: int
+
+
+SCALES = {
+    "smoke": BetterScale(40, WarmUp(1), 1),
+    "quick": BetterScale(200, WarmUp(6), 2),
+    "paper": BetterScale(1000, WarmUp(), len(DEVELOPMENT)),
+}
+
+
+class Better(Experiment):
+    """On the pairs of one of the paper's tables.
+
+    Args:
+        table: whose columns are reported, and whose best cells by steps are to be beaten.
+        name: as typed.
+        title: in words.
+        costs: measured.
+    """
+
+    source = "beyond the paper"
+
+    def __init__(self, table: str, name: str, title: str, costs: Costs) -> None:
+        self._printed: dict[str, Any] = published()[table]
+        self._beat = published()["table3"] if table == "table1" else self._printed
+        self.name, self.title, self.costs = name, title, costs
+        self.takes = PARALLEL | ({"data"} if table == "table2" else frozenset())
+
+    def measure(self, request: Request, progress: Progress) -> ExperimentRecord:
+        """Choose on the pairs of development, then report on the others."""
+        scale = SCALES[request.scale]
+        developed = {
+            pair: [self._cell(pair, "mnist", scale, 0, n) for n in range(_NETWORKS)]
+            for pair in DEVELOPMENT[: scale.pairs]
+        }
+        data = "mnist"
+        if self._printed["dataset"] == "CIFAR-10":
+            data = "cifar10" if request.data is None else str(request.data)
+        reported = {
+            (column, seed): [
+                self._cell(pair, data, scale, seed, seed + _APART * n) for n in range(_NETWORKS)
+            ]
+            for column, pair in self._columns()
+            for seed in request.seeds
+        }
+        cells = [one for some in (*developed.values(), *reported.values()) for one in some]
+        how: dict[str, Any] = {
+            "workers": request.workers,
+            "cache": request.cache,
+            "progress": progress,
+        }
+        values = dict(zip(cells, computed(measured, cells, stage="networks", **how), strict=True))
+        rivals = [RivalCell(some[0]) for some in reported.values()]
+        beside = dict(
+            zip(rivals, computed(measured_rivals, rivals, stage="rivals", **how), strict=True)
+        )
+        notes = [
+            f"{' '.join(cell.part.primary)}, seed {cell.seed}: {value.reason}. It is left out."
+            for cell, value in values.items()
+            if isinstance(value, Failed)
+        ]
+        table = self._choose([_found(some, values) for some in developed.values()])
+        if not table:
+            raise MeasurementError(f"no network came to an end (first: {notes[0]})")
+        chosen = max(table, key=lambda setting: table[setting])
+        quantities = [*self._quantities(chosen, reported, values, beside)]
+        quantities += [
+            Quantity(setting.label, (100 * value,), group="choice, other pairs", unit="%", digits=2)
+            for setting, value in sorted(table.items(), key=lambda item: -item[1])
+        ]
+        return ExperimentRecord(
+            self.name,
+            self.title,
+            self.source,
+            "How well can steps cluster, if the rest of the method is chosen with care and without "
+            "a look at these classes?",
+            _finding(chosen, quantities),
+            _MEANING,
+            request.scale,
+            request.seeds,
+            tuple(quantities),
+            {
+                "chosen": f"{chosen.label}: the best of {len(table)} candidates on average over "
+                f"{scale.pairs} pairs of digits that no table has "
+                f"({', '.join(' vs '.join(pair) for pair, _ in DEVELOPMENT[: scale.pairs])})",
+                "examples": f"{scale.n:,} primary and {scale.n:,} auxiliary, random samples",
+                "network": "the paper's CNN, squared loss, frozen weights, small steps",
+                "warm-up": f"{scale.settings.epochs} epochs of SGD, momentum 0.9, batches of 50, "
+                "a stable step size",
+                "seeds": "of sample and network; averaged networks share the sample",
+                "published": "the best by steps in the column, over losses, similarities and, for "
+                "MNIST, networks (Tables 1 and 3)",
+            },
+            tuple(notes),
+            {},
+            0.0,
+            "",
+        )
+
+    def _columns(self) -> Iterator[tuple[str, Pair]]:
+        columns = zip(
+            self._printed["columns"],
+            self._printed["primary"],
+            self._printed["auxiliary"],
+            strict=True,
+        )
+        for column, primary, auxiliary in columns:
+            yield column, (tuple(map(str, primary)), tuple(map(str, auxiliary)))
+
+    def _cell(
+        self, pair: Pair, data: str, scale: BetterScale, sample: int, network: int
+    ) -> NetworkCell:
+        part = Part(data, *pair, scale.n, scale.n, "random", seed=sample)
+        return NetworkCell(part, "cnn", None, "squared", scale.settings, False, network)
+
+    def _choose(self, development: list[list[NetworkFound]]) -> dict[Setting, float]:
+        """The mean accuracy of each candidate over the pairs."""
+        found = {}
+        for setting in CANDIDATES:
+            means = [
+                float(np.mean(accuracies))
+                for some in development
+                if (accuracies := setting.accuracies(some, 0))
+            ]
+            if means:
+                found[setting] = float(np.mean(means))
+        return found
+
+    def _quantities(
+        self,
+        chosen: Setting,
+        reported: dict[tuple[str, int], list[NetworkCell]],
+        values: dict[NetworkCell, Any],
+        beside: dict[RivalCell, Any],
+    ) -> Iterator[Quantity]:
+        settings = dict.fromkeys((chosen, DEFAULT, PRINTED))
+        columns = [column for column, _ in self._columns()]
+        for setting in settings:
+            role = {chosen: CHOSEN, DEFAULT: "default", PRINTED: "as printed"}[setting]
+            for column in columns:
+                accuracies = []
+                for (there, seed), cells in reported.items():
+                    some = _found(cells, values)
+                    if there == column and len(some) >= setting.networks:
+                        accuracies.append(setting.accuracies(some[: setting.networks], seed)[0])
+                if accuracies:
+                    yield self._quantity(column, f"{role}: {setting.label}", accuracies)
+        rows: dict[tuple[str, str], list[float]] = {}
+        for (column, _), cells in reported.items():
+            first, rival = values[cells[0]], beside[RivalCell(cells[0])]
+            if not isinstance(first, Failed):
+                score = first.scores[PENULTIMATE]
+                rows.setdefault(("penultimate features, K-means", column), []).append(
+                    score.accuracy
+                )
+                rows.setdefault((CHANCE, column), []).append(score.chance)
+            if not isinstance(rival, Failed):
+                for name, accuracy in rival.items():
+                    rows.setdefault((name, column), []).append(accuracy)
+        for name in dict.fromkeys(name for name, _ in rows):
+            for column in columns:
+                if (name, column) in rows:
+                    yield self._quantity(column, name, rows[name, column])
+
+    def _quantity(self, column: str, group: str, accuracies: list[float]) -> Quantity:
+        place = self._printed["columns"].index(column)
+        best = max(
+            row[place]
+            for table in (self._printed, self._beat)
+            for label, row in table["rows"].items()
+            if label.startswith(("l2-", "BCE-"))
+        )
+        mine = group.startswith(CHOSEN)
+        values = tuple(100 * one for one in accuracies)
+        return Quantity(column, values, best if mine else None, group, "%", digits=1, headline=mine)
+
+    def draw(self, record: ExperimentRecord) -> Iterator[Picture]:
+        """Rows are settings and rivals."""
+        groups = {k: v for k, v in record.groups().items() if not k.startswith("choice")}
+        chance = {one.name: one.interval.mean for one in groups.pop(CHANCE, [])}
+        cells = {
+            (group, one.name): Dot(
+                one.interval.mean, one.interval.low, one.interval.high, one.published
+            )
+            for group, some in groups.items()
+            for one in some
+        }
+        figure = dot_table(
+            list(groups), list(chance), cells, chance=chance, label="clustering accuracy, %"
+        )
+        yield Picture(
+            self.name,
+            f"Accuracy on pairs that had no part in the choice ({len(record.seeds)} seeds, 95 % "
+            "intervals of the mean). Diamonds: the paper's best by steps in the column. Below the "
+            "line of settings: rivals that take no step.",
+            figure,
+        )
+
+
+def _found(cells: list[NetworkCell], values: dict[NetworkCell, Any]) -> list[NetworkFound]:
+    return [values[cell] for cell in cells if not isinstance(values[cell], Failed)]
+
+
+def _finding(chosen: Setting, quantities: list[Quantity]) -> str:
+    mine = [one for one in quantities if one.group.startswith(CHOSEN)]
+    means = [one.interval.mean for one in mine]
+    lows = [one.interval.low for one in mine]
+    apart = "by more than the 95 % interval " if None not in lows else "(one seed, no interval) "
+    ends = means if None in lows else lows
+    beaten = sum((end or 0) > (one.published or 0) for end, one in zip(ends, mine, strict=True))
+    return (
+        f"The setting chosen on other pairs ({chosen.label}) gives {min(means):.1f} to "
+        f"{max(means):.1f} %, {float(np.mean(means)):.1f} on average, and beats the paper's best "
+        f"{apart}in {beaten} of {len(mine)} columns."
+    )
+
+
+_MEANING = (
+    "Local elasticity says which examples are near: a step moves what is similar, and says little "
+    "about how far the rest is. K-means, which the paper takes, reads the whole matrix and wants "
+    "round clusters. Joining each example to the few that its step moves most, and cutting that "
+    "graph, uses what the measurement is good at.",
+    "The setting was chosen by the known classes of pairs of digits that stand in no table, and "
+    "then left alone; the classes reported on had no part in it. Rivals without a step, on the "
+    "same examples: K-means and neighbours on pixels and on what the last layer of the same "
+    "network sees. Where they come close, the network's features do the work and the steps add "
+    "little.",
+)
+
+_HOUR = 3600.0
+EXPERIMENTS = (
+    Better(
+        "table1",
+        "better",
+        "better than the paper: the best setting for MNIST, chosen on other digits",
+        Costs(Cost(15, 0.6), Cost(110, 1.0, seeds=2), Cost(0.7 * _HOUR, 2.0, seeds=5)),
+    ),
+    Better(
+        "table2",
+        "better-cifar",
+        "better than the paper: the setting chosen on MNIST, on CIFAR-10",
+        Costs(Cost(15, 0.6), Cost(110, 1.0, seeds=2), Cost(1.5 * _HOUR, 2.0, seeds=5)),
+    ),
+)
+assert Neighbours(5) == DEFAULT.clustering
