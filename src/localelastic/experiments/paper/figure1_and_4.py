@@ -15,7 +15,6 @@ from localelastic.experiments.cells import Failed, computed
 from localelastic.experiments.experiment import PARALLEL, Cost, Costs, Experiment, Request
 from localelastic.experiments.geometry_subject import (
     SCALES,
-    STABLE_SHARE,
     Fitted,
     GeometryScale,
     fit,
@@ -25,9 +24,12 @@ from localelastic.experiments.published import published
 from localelastic.plots.distance import distance_scatter, set_view
 from localelastic.report.experiment import Picture
 from localelastic.report.experiment_record import ExperimentRecord, Quantity
+from localelastic.report.inline import MINUS
 from localelastic.shapes import Points, Progress, Square
 
 RELU, LINEAR = "ReLU", "linear"
+NEAR = 0.9
+"""Of the stability limit: a published step size below that is stable enough to stand alone."""
 PUBLISHED, STABLE = "published step", "stable step"
 UNSIGNED = "Pearson, unsigned"
 SIGNED = "Pearson, signed"
@@ -54,6 +56,9 @@ class Subject:
         return f"{self.geometry}, {self.kind}, {self.step}"
 
 
+Found = dict[Subject, list[dict[str, float]]]
+
+
 class DistanceFigure(Experiment):
     """Some sets, each with the ReLU network and its linear twin."""
 
@@ -69,7 +74,7 @@ class DistanceFigure(Experiment):
             for network in (family, f"{family}-linear")
             for seed in request.seeds
         ]
-        found: dict[Subject, list[dict[str, float]]] = {}
+        found: Found = {}
         series: dict[str, np.ndarray] = {}
         notes: list[str] = []
         results = computed(
@@ -117,7 +122,7 @@ class DistanceFigure(Experiment):
                 "the width: curvature grows with the width, so it stays where it was relative "
                 "to the stability limit",
                 "stable step": "two thirds of the stability limit 2 / sharpness at initialisation, "
-                "where the published one is above that; else the two are the same and stand once",
+                f"where the published one is above {NEAR:g} of it; else that stands alone",
                 "measured": "changes of all ordered pairs of primary points in the limit of small "
                 "steps, not symmetrised, once after the fit",
                 "distance": "along the set; beside it what the paper's scripts took, where it "
@@ -147,22 +152,23 @@ class DistanceFigure(Experiment):
         """The published value of a quantity, and how it is to be read."""
         return None, ""
 
-    def finding(self, found: dict[Subject, list[dict[str, float]]]) -> str:
+    def finding(self, found: Found) -> str:
         """One sentence."""
-        relu = _mean(found, RELU, UNSIGNED, PUBLISHED)
-        linear = _mean(found, LINEAR, UNSIGNED, PUBLISHED)
-        both = _mean(found, LINEAR, SIGNED, PUBLISHED)
-        if relu is None or linear is None or both is None:
+        relu, linear = _stable(found, RELU, UNSIGNED), _stable(found, LINEAR, UNSIGNED)
+        signed = _stable(found, LINEAR, SIGNED)
+        if relu is None or linear is None or signed is None:
             return "Too many fits diverged to compare the two networks: see the notes."
-        sets = " and ".join(name.replace("_", " ") for name, _ in self.geometries[:2])
+        names = [name.replace("-", " ") for name, _ in self.geometries]
+        sets = f"{', '.join(names[:-1])} and {names[-1]}"
+        more = "more" if abs(signed) > abs(relu) else "less"
         return (
-            f"On the {sets if len(self.geometries) < 3 else 'other sets'} the change at another "
-            f"point falls with its distance in the ReLU network (Pearson {relu:.2f} on average); "
-            f"in the linear one it does not in absolute value ({linear:.2f}), but with its sign "
-            f"it does ({both:.2f})."
+            f"On {sets} the change falls with the distance in the ReLU network (mean Pearson "
+            f"{relu:.2f}) and, at a stable step, not in the linear one ({linear:.2f}) as long as "
+            f"signs are dropped; with its sign the linear change follows it {more} strongly "
+            f"({signed:.2f})."
         )
 
-    def meaning(self, found: dict[Subject, list[dict[str, float]]]) -> tuple[str, ...]:
+    def meaning(self, found: Found) -> tuple[str, ...]:
         """What a sceptic should know."""
         return (
             "A linear network's prediction at x' changes by (x x' + 1) / (x x + 1) of the change "
@@ -194,12 +200,12 @@ class DistanceFigure(Experiment):
             set_view(view, points, primary, title=geometry.replace("-", " "))
             distances = record.series[f"{geometry}/distances"]
             apart = ~np.eye(len(distances), dtype=bool)
-            panels = [(RELU, True), (LINEAR, True), (RELU, False), (LINEAR, False)]
-            for column, (kind, folded) in enumerate(panels, start=1):
+            for column, (kind, step, folded) in enumerate(_panels(geometry, record), start=1):
                 axes = figure.add_subplot(grid[row, column])
-                group = f"{geometry}, {kind}, {PUBLISHED}"
+                group = f"{geometry}, {kind}, {step}"
                 if f"{group}/signed" not in record.series:
-                    axes.text(0.5, 0.5, "diverged", ha="center", transform=axes.transAxes)
+                    words = f"{kind}, {step}:\nthe fit diverged"
+                    axes.text(0.5, 0.5, words, ha="center", transform=axes.transAxes, fontsize=9)
                     axes.set_axis_off()
                     continue
                 pearson = record.find(UNSIGNED if folded else SIGNED, group).interval.mean
@@ -208,7 +214,8 @@ class DistanceFigure(Experiment):
                     distances[apart],
                     record.series[f"{group}/signed"][apart],
                     folded=folded,
-                    title=f"{kind}, {'unsigned' if folded else 'signed'}\nPearson {pearson:.2f}",
+                    title=f"{kind}, {step}\n{'unsigned' if folded else 'signed'}, "
+                    f"Pearson {pearson:.2f}".replace("-", MINUS),
                     label="geodesic distance" if row == len(shown) - 1 else "",
                 )
                 if column == 1:
@@ -217,9 +224,9 @@ class DistanceFigure(Experiment):
             self.name,
             "Left: the sets (circles primary, triangles auxiliary). Then: the change at x' "
             "over the change at x, against the geodesic distance of the two, all pairs of "
-            "different primary points of the first seed, after a fit at the published step size. "
-            "Unsigned as in the paper, where triangles are changes whose minus sign is lost; then "
-            "signed. Correlations are means over the seeds.",
+            "different primary points of the first seed. Unsigned as in the paper, where triangles "
+            "are changes whose minus sign is lost; then signed. A stable step is shown where the "
+            "published one is near or past the stability limit. Correlations are means over seeds.",
             figure,
         )
 
@@ -245,11 +252,11 @@ class Measured:
 
 
 def measured(cell: Cell) -> dict[str, Measured | Failed]:
-    """At the published step size and, where that is another, at the stable one."""
+    """At the published step size and, where that is near the limit, at the stable one."""
     found: dict[str, Measured | Failed] = {}
     limit = 0.0
     for step in (PUBLISHED, STABLE):
-        if step == STABLE and published_lr(cell.scale) <= STABLE_SHARE * limit:
+        if step == STABLE and published_lr(cell.scale) <= NEAR * limit:
             continue
         try:
             fitted = fit(
@@ -283,16 +290,25 @@ def _measured(fitted: Fitted) -> Measured:
     return Measured(numbers, signed, true, fitted.sample.points)
 
 
-def _mean(
-    found: dict[Subject, list[dict[str, float]]], kind: str, name: str, step: str
-) -> float | None:
-    """Over sets and seeds."""
-    values = [
-        one[name]
-        for subject, seeds in found.items()
-        for one in seeds
-        if (subject.kind, subject.step) == (kind, step)
-    ]
+def _panels(geometry: str, record: ExperimentRecord) -> list[tuple[str, str, bool]]:
+    """Network, step size, and whether signs are dropped."""
+    relu, linear = (
+        STABLE if f"{geometry}, {kind}, {STABLE}/signed" in record.series else PUBLISHED
+        for kind in (RELU, LINEAR)
+    )
+    third = (RELU, relu, False) if linear == PUBLISHED else (LINEAR, linear, True)
+    return [(RELU, relu, True), (LINEAR, PUBLISHED, True), third, (LINEAR, linear, False)]
+
+
+def _stable(found: Found, kind: str, name: str) -> float | None:
+    """Over sets and seeds, of fits at a stable step: the published one where that is."""
+    geometries = {subject.geometry for subject in found}
+    values = []
+    for geometry in geometries:
+        steps = {
+            s.step: seeds for s, seeds in found.items() if (s.geometry, s.kind) == (geometry, kind)
+        }
+        values += [one[name] for one in steps.get(STABLE, steps.get(PUBLISHED, []))]
     return float(np.mean(values)) if values else None
 
 
