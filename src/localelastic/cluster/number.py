@@ -14,7 +14,6 @@ from localelastic.shapes import Progress, Square, silent
 
 MOST = 8
 _HALVES, _SHARE = 10, 0.8
-_CLOSE = 0.02
 
 
 @dataclass(frozen=True)
@@ -43,12 +42,11 @@ def suggest_clusters(
     seed: int = 0,
     progress: Progress = silent,
 ) -> Suggestion:
-    """The largest number of clusters that random parts of the examples agree on.
+    """The number of clusters that random parts of the examples agree on most.
 
     For each ``k`` the examples are divided at random ten times into two parts of four fifths that
     overlap; each part is clustered alone, and the two are compared where they overlap. The most
-    stable number is taken; of those as stable within 0.02 the largest, for two real classes merged
-    into one are as stable as the two apart. Beside it the eigengap: ``k`` clusters need ``k - 1``
+    stable number is taken, of equals the largest. Beside it the eigengap: ``k`` clusters need ``k - 1``
     directions of the centred kernel, so the ratio of its eigenvalues ``k - 1`` and ``k`` is large
     where the directions end.
 
@@ -79,10 +77,9 @@ def suggest_clusters(
         agreed = [_agreement(matrix, *pair, k, clustering, seed) for pair in pairs]
         stability[k] = float(np.mean(agreed))
         progress("numbers of clusters", k - 1, most - 1)
-    best = max(stability.values())
     gaps = _gaps(matrix, most)
     return Suggestion(
-        max(k for k, value in stability.items() if value >= best - _CLOSE),
+        max(stability, key=lambda k: (stability[k], k)),
         stability,
         gaps,
         max(gaps, key=lambda k: gaps[k]),

@@ -161,9 +161,9 @@ def _number(suggestion: Suggestion) -> str:
     """Why so many clusters."""
     stable = ", ".join(f"{k}: {value:.2f}" for k, value in suggestion.stability.items())
     return (
-        f"The number of clusters, {suggestion.k}, is the largest on which random parts of the "
-        f"examples agree as well as on any (adjusted Rand index of {stable}); the largest eigengap "
-        f"is at {suggestion.gap_k}."
+        f"The number of clusters, {suggestion.k}, is the one on which random parts of the examples "
+        f"agree most (adjusted Rand index of {stable}); the largest eigengap is at "
+        f"{suggestion.gap_k}."
     )
 
 
