@@ -46,9 +46,9 @@ def suggest_clusters(
 
     For each ``k`` the examples are divided at random ten times into two parts of four fifths that
     overlap; each part is clustered alone, and the two are compared where they overlap. The most
-    stable number is taken, of equals the largest. Beside it the eigengap: ``k`` clusters need ``k - 1``
-    directions of the centred kernel, so the ratio of its eigenvalues ``k - 1`` and ``k`` is large
-    where the directions end.
+    stable number is taken, of equals the largest. Beside it the eigengap: ``k`` clusters need
+    ``k - 1`` directions of the centred kernel, so the ratio of its eigenvalues ``k - 1`` and ``k``
+    is large where the directions end.
 
     Args:
         matrix: of any similarity.
