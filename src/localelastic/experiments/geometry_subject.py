@@ -28,7 +28,9 @@ PUBLISHED_WIDTH = {"two-layer": 40960, "three-layer": 8192}
 PUBLISHED_LR = 1e-5
 """Of the scripts, whose squared error has no 1/2: twice that on our loss."""
 STABLE_SHARE = 2 / 3
-"""Of the stability limit, where the published step size is above that."""
+"""Of the stability limit, where the published step size is near it or above."""
+NEAR = 0.9
+"""Of the stability limit: a published step size below that is stable enough to stand alone."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from localelastic.errors import MeasurementError
 from localelastic.experiments.cells import Failed, computed
 from localelastic.experiments.experiment import PARALLEL, Cost, Costs, Experiment, Request
 from localelastic.experiments.geometry_subject import (
+    NEAR,
     SCALES,
     Fitted,
     GeometryScale,
@@ -28,8 +29,6 @@ from localelastic.report.inline import MINUS
 from localelastic.shapes import Points, Progress, Square
 
 RELU, LINEAR = "ReLU", "linear"
-NEAR = 0.9
-"""Of the stability limit: a published step size below that is stable enough to stand alone."""
 PUBLISHED, STABLE = "published step", "stable step"
 UNSIGNED = "Pearson, unsigned"
 SIGNED = "Pearson, signed"

@@ -12,8 +12,8 @@ from localelastic.experiments.activation import equation_4, patterns
 from localelastic.experiments.cells import Failed, computed
 from localelastic.experiments.experiment import PARALLEL, Cost, Costs, Experiment, Request
 from localelastic.experiments.geometry_subject import (
+    NEAR,
     SCALES,
-    STABLE_SHARE,
     Fitted,
     GeometryScale,
     fit,
@@ -54,11 +54,11 @@ class Cell:
 
 
 def measured(cell: Cell) -> dict[str, dict[str, float] | Failed]:
-    """Untrained, after the fit at the published step size and, where another, at a stable one."""
+    """Untrained, and fitted at the published step size; near its limit at a stable one too."""
     found: dict[str, dict[str, float] | Failed] = {}
     limit = 0.0
     for moment in (UNTRAINED, PUBLISHED, STABLE):
-        if moment == STABLE and published_lr(cell.scale) <= STABLE_SHARE * limit:
+        if moment == STABLE and published_lr(cell.scale) <= NEAR * limit:
             continue
         try:
             fitted = fit(
@@ -160,7 +160,8 @@ class RelativeChange(Experiment):
                 f"units, {scale.epochs:,} epochs of full-batch gradient descent; changes in the "
                 "limit of small steps",
                 "published step": "1e-5 on the squared error without 1/2, relative to the width",
-                "stable step": "two thirds of the stability limit, where that is less",
+                "stable step": "two thirds of the stability limit, where the published is above "
+                f"{NEAR:g} of it",
                 ASSUMED: "readout +1 or -1 and not trained, normal hidden weights and biases, no "
                 "bias of the output",
                 REAL: "all weights trained, drawn as PyTorch draws them",
