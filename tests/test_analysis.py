@@ -26,6 +26,13 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
     assert np.mean(held) == pytest.approx(0.95, abs=0.015)
 
 
+def test_one_more_run_lies_in_its_interval_as_often_as_it_says():
+    random = np.random.default_rng(0)
+    runs = random.normal(3, 2, (2000, 6))
+    held = [interval(run[:5].tolist()).holds_run(float(run[5])) for run in runs]
+    assert np.mean(held) == pytest.approx(0.95, abs=0.015)
+
+
 def test_one_value_has_no_interval():
     found = interval([2.0])
     assert (found.mean, found.low, found.high, found.holds(2.0)) == (2.0, None, None, None)
@@ -78,6 +85,6 @@ def test_rank_sum_is_wilcoxons():
     found = rank_sum(first.tolist(), second.tolist())
     assert found.p == pytest.approx(stats.ranksums(first, second).pvalue, rel=0.05)
     assert found.above == pytest.approx((first[:, None] > second[None]).mean())
-    assert rank_sum([1.0, 2, 3], [4.0, 5, 6]).p == pytest.approx(0.1)  # 2 of the 20 orders
+    assert rank_sum([1.0, 2.0, 3.0], [4.0, 5.0, 6.0]).p == pytest.approx(0.1)  # 2 of the 20 orders
     with pytest.raises(DataError, match="finite"):
         rank_sum([1.0], [])

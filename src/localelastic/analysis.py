@@ -40,6 +40,16 @@ class Interval:
             return None
         return self.low <= value <= self.high
 
+    def holds_run(self, value: float) -> bool | None:
+        """Whether one more run may give the value: Student's 95 % prediction interval.
+
+        It is wider than that of the mean by ``sqrt(n + 1)``, and what a single printed run is to be
+        held against.
+        """
+        if self.low is None or self.high is None:
+            return None
+        return abs(value - self.mean) <= (self.high - self.low) / 2 * sqrt(self.n + 1)
+
 
 def interval(values: Sequence[float]) -> Interval:
     """Mean and 95 % interval over seeds, by Student's t.

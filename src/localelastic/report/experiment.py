@@ -44,7 +44,11 @@ class Picture:
 
 @dataclass(frozen=True)
 class Row:
-    """A quantity in words: how ours and the published value compare."""
+    """A quantity in words: how ours and the published value compare.
+
+    ``within`` is "yes" if the published value lies in the interval of our mean, "as one run" if it
+    lies outside but one more run of ours may give it, else "no".
+    """
 
     name: str
     ours: str
@@ -75,7 +79,10 @@ def render_experiment(record: ExperimentRecord, pictures: tuple[Picture, ...] = 
 def row_of(quantity: Quantity) -> Row:
     """One line of the table of ours against published."""
     found, published = quantity.interval, quantity.published
-    within = None if published is None else found.holds(published)
+    within = ""
+    if published is not None and found.holds(published) is not None:
+        one_run = "as one run" if found.holds_run(published) else "no"
+        within = "yes" if found.holds(published) else one_run
     difference = quantity.difference
     return Row(
         quantity.name,
@@ -87,7 +94,7 @@ def row_of(quantity: Quantity) -> Row:
         ),
         "" if published is None else shown(published, quantity),
         "" if difference is None else shown(difference, quantity, sign=True),
-        "" if within is None else "yes" if within else "no",
+        within,
         quantity.note,
     )
 

@@ -47,7 +47,7 @@ def comparison_page(records: Sequence[ExperimentRecord]) -> str:
         records: in the order to be shown.
     """
     lines = []
-    held = compared = 0
+    held = likely = compared = 0
     for record in records:
         for one in record.quantities:
             if one.published is None:
@@ -55,6 +55,7 @@ def comparison_page(records: Sequence[ExperimentRecord]) -> str:
             row = row_of(one)
             compared += 1
             held += row.within == "yes"
+            likely += row.within == "as one run"
             name = ", ".join(filter(None, (one.group, one.name)))
             ours = (row.ours, row.interval, row.published, row.difference, row.within)
             lines.append((f"[{record.name}](results/{record.name}/README.md)", name, *ours))
@@ -70,7 +71,8 @@ def comparison_page(records: Sequence[ExperimentRecord]) -> str:
                 "# The paper's numbers and ours",
                 "Made from the records in `docs/results` by `scripts/results.py`. Ours are means "
                 "over seeds with Student's 95 % interval; the paper prints single runs. "
-                f"Of {compared} published numbers {held} lie within our interval.",
+                f"Of {compared} published numbers {held} lie within our interval of the mean, and "
+                f"{likely} more within what one more run may give (95 % prediction interval).",
                 "## What was found",
                 "\n".join(found),
                 "## Every published number",

@@ -271,7 +271,11 @@ def _spread(scores: list[CellScores]) -> str:
 def _finding(name: str, quantities: tuple[Quantity, ...]) -> str:
     compared = [one for one in quantities if one.published is not None]
     held = [one for one in compared if one.interval.holds(float(one.published or 0))]
-    above = [one for one in compared if one not in held and (one.difference or 0) > 0]
+    run = [
+        one for one in compared if one not in held and one.interval.holds_run(one.published or 0)
+    ]
+    rest = [one for one in compared if one not in held and one not in run]
+    above = [one for one in rest if (one.difference or 0) > 0]
     apart = float(np.mean([abs(one.difference or 0) for one in compared]))
     if len(compared[0].values) < 2:
         return (
@@ -281,8 +285,9 @@ def _finding(name: str, quantities: tuple[Quantity, ...]) -> str:
         )
     return (
         f"Of {len(compared)} cells of {name.replace('table', 'Table ')} the published value lies "
-        f"within our 95 % interval in {len(held)}, below it in {len(above)} and above it in "
-        f"{len(compared) - len(held) - len(above)}; on average ours are {apart:.1f} points off."
+        f"within our 95 % interval of the mean in {len(held)} and within the range of one run in "
+        f"{len(run)} more; of the others ours is higher in {len(above)} and lower in "
+        f"{len(rest) - len(above)}. On average they are {apart:.1f} points apart."
     )
 
 
