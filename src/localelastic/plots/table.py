@@ -73,6 +73,11 @@ def dot_table(
         axes.set_axisbelow(True)
         axes.spines[["top", "right", "left"]].set_visible(False)
         axes.tick_params(labelsize=8, colors=LIGHT.soft, left=False)
+    # Student's intervals of few seeds reach far, past what an accuracy can be: they are cut off.
+    shown_values = [value for dot in cells.values() for value in (dot.mean, dot.published)]
+    known = [value for value in shown_values if value is not None]
+    if known:
+        panels[0].set_xlim(min(known) - 5, max(known) + 5)
     panels[0].set_yticks(places, rows, fontsize=8, color=LIGHT.ink)
     panels[0].set_ylim(-0.7, len(rows) - 0.3)
     figure.supxlabel(label, fontsize=9, color=LIGHT.ink)
