@@ -8,12 +8,13 @@ from pathlib import Path
 
 from joblib import cpu_count
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from localelastic.cli import options, run_options
 from localelastic.cli.progress import shown
 from localelastic.errors import SettingError
 from localelastic.experiments import (
+    MOST_SEEDS,
     SCALES,
     Cost,
     Experiment,
@@ -55,8 +56,8 @@ def run(
     if name is None:
         raise SettingError(f"expected EXPERIMENT, one of: {', '.join(experiments())}")
     experiment = experiment_named(name)
-    if seeds is not None and seeds < 1:
-        raise SettingError(f"expected --seeds of 1 or more, got {seeds}")
+    if seeds is not None and not 1 <= seeds <= MOST_SEEDS:
+        raise SettingError(f"expected --seeds from 1 to {MOST_SEEDS}, got {seeds}")
     scale = Request.scale if scale is None else scale
     request = Request(
         scale,
@@ -94,7 +95,7 @@ def list_experiments(json: options.Json = False) -> None:
         }
         print(as_json(listed), end="")
         return
-    table = Table("experiment", "what", *SCALES)
+    table = Table(Column("experiment", no_wrap=True, overflow="fold"), "what", *SCALES)
     for name, one in experiments().items():
         table.add_row(name, one.title, *(_cost(one.costs[scale]) for scale in SCALES))
     console = Console(markup=False, emoji=False, highlight=False)
@@ -116,7 +117,7 @@ def _command(name: str, request: Request, first: int) -> str:
     words = ["localelastic", "run", name, "--scale", request.scale]
     words += ["--seeds", str(len(request.seeds))] + (["--seed", str(first)] if first else [])
     words += ["--protocol", request.protocol] if request.protocol != Request.protocol else []
-    for flag in ("photos", "classifier", "data"):
+    for flag in ("photos", "classifier", "data", "cache"):
         if (path := getattr(request, flag)) is not None:
             words += [f"--{flag}", str(path)]
     return shlex.join(words)

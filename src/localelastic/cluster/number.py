@@ -13,6 +13,8 @@ from localelastic.matrix import SimilarityMatrix
 from localelastic.shapes import Progress, Square, silent
 
 MOST = 8
+LEAST = 20
+"""Examples below which parts of them say nothing."""
 _HALVES, _SHARE = 10, 0.8
 
 
@@ -37,7 +39,7 @@ class Suggestion:
 def suggest_clusters(
     matrix: SimilarityMatrix,
     *,
-    most: int = MOST,
+    most: int | None = None,
     clustering: Clustering = Neighbours(),
     seed: int = 0,
     progress: Progress = silent,
@@ -52,15 +54,20 @@ def suggest_clusters(
 
     Args:
         matrix: of any similarity.
-        most: the largest number tried.
+        most: the largest number tried; ``None`` for 8, or a tenth of fewer than 80 examples.
         clustering: the rule whose clusters are compared.
         seed: of the parts and the starts.
         progress: told as numbers are tried.
 
     Raises:
-        SettingError: fewer examples than ten per cluster.
+        SettingError: fewer examples than ten per cluster, or than 20.
     """
     n = len(matrix.ids)
+    if n < LEAST:
+        raise SettingError(
+            f"expected {LEAST} examples or more to suggest a number of clusters, got {n}; name it"
+        )
+    most = min(MOST, n // 10) if most is None else most
     if not 2 <= most <= n // 10:
         raise SettingError(
             f"expected at most {n // 10} clusters (ten examples in each of {n}), and 2 at least, "

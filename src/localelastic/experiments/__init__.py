@@ -2,6 +2,7 @@
 
 from localelastic.experiments.cluster import ClusterRun, Prepared, explain, prepare, run_cluster
 from localelastic.experiments.experiment import (
+    MOST_SEEDS,
     SCALES,
     Cost,
     Experiment,
@@ -30,6 +31,7 @@ from localelastic.experiments.run_folder import (
 from localelastic.experiments.spec import ClusterSpec
 
 __all__ = [
+    "MOST_SEEDS",
     "OPTIMIZERS",
     "OUTPUTS",
     "SCALES",

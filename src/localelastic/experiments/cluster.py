@@ -19,6 +19,7 @@ from localelastic.cluster import (
     pca_kmeans,
     score_clusters,
 )
+from localelastic.cluster.number import LEAST
 from localelastic.data import Examples, Task
 from localelastic.errors import DataError, MeasurementError, MemoryBudgetError, SettingError
 from localelastic.experiments.environment import environment
@@ -67,6 +68,17 @@ def prepare(spec: ClusterSpec) -> Prepared:
     spec = replace(spec.resolved(examples), data_sha256=checksum)
     task = spec.task(examples)
     _check_distinct(task.primary, spec.clusters or 2)
+    n = len(task.primary)
+    if spec.suggest_clusters and n < LEAST:
+        raise SettingError(
+            f"--suggest-clusters needs {LEAST} primary examples or more, got {n}; "
+            "give --clusters instead"
+        )
+    if spec.neighbours is not None and spec.neighbours >= n:
+        raise SettingError(
+            f"expected --neighbours up to {n - 1}, the number of other primary examples, got "
+            f"{spec.neighbours}"
+        )
     layers = two_layer(_network(spec, task))
     if spec.strategy == "closed-form" and isinstance(layers, str):
         raise SettingError(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # a list of experiments needs no drawing
     from localelastic.report.experiment import Picture
 
 SCALES = ("smoke", "quick", "paper")
+MOST_SEEDS = 1000
 PARALLEL = frozenset({"workers", "cache"})
 """What experiments of independent cells take."""
 
@@ -83,8 +84,12 @@ class Request:
             raise SettingError(f"expected scale to be one of {', '.join(SCALES)}, got {self.scale}")
         if self.workers < 1:
             raise SettingError(f"expected workers of 1 or more, got {self.workers}")
-        if len(set(self.seeds)) < len(self.seeds) or any(seed < 0 for seed in self.seeds):
-            raise SettingError(f"expected seeds of 0 or more, each once, got {self.seeds}")
+        if len(set(self.seeds)) < len(self.seeds) or not all(0 <= s < 2**32 for s in self.seeds):
+            raise SettingError(
+                f"expected seeds from 0 to {2**32 - 1}, each once, got {self.seeds[:5]}"
+            )
+        if len(self.seeds) > MOST_SEEDS:
+            raise SettingError(f"expected {MOST_SEEDS} seeds at most, got {len(self.seeds)}")
 
 
 class Experiment(ABC):
@@ -135,8 +140,12 @@ def run_experiment(
         request = replace(request, seeds=tuple(range(experiment.costs[request.scale].seeds)))
     started = time.perf_counter()
     record = experiment.measure(request, progress)
+    notes = record.notes
+    if request.scale == SCALES[0]:
+        notes = (f"Scale {SCALES[0]} shows that everything runs; its numbers mean nothing.", *notes)
     return replace(
         record,
+        notes=notes,
         seconds=time.perf_counter() - started,
         environment=environment(),
         command=command,

@@ -86,7 +86,7 @@ def row_of(quantity: Quantity) -> Row:
     difference = quantity.difference
     return Row(
         quantity.name,
-        shown(found.mean, quantity),
+        f"{shown(found.mean, quantity)} {quantity.unit}".rstrip(),
         (
             ""
             if found.low is None or found.high is None
@@ -111,4 +111,4 @@ def _tile(quantity: Quantity) -> Tile:
     spread = f"95 % interval {row.interval}" if row.interval else "one seed"
     beside = f"; published {row.published}" if row.published else ""
     label = ", ".join(filter(None, (quantity.group, quantity.name)))
-    return Tile(row.ours, quantity.unit, label, spread + beside)
+    return Tile(shown(quantity.interval.mean, quantity), quantity.unit, label, spread + beside)

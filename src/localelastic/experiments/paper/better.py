@@ -103,6 +103,8 @@ class Better(Experiment):
             for column, pair in self._columns()
             for seed in request.seeds
         }
+        for some in (*developed.values(), *reported.values()):
+            some[0].part.task()  # what is wrong with the data shows now
         cells = [one for some in (*developed.values(), *reported.values()) for one in some]
         how: dict[str, Any] = {
             "workers": request.workers,
@@ -250,7 +252,7 @@ class Better(Experiment):
         )
         yield Picture(
             self.name,
-            f"Accuracy on pairs that had no part in the choice ({len(record.seeds)} seeds, 95 % "
+            f"Accuracy on pairs that had no part in the choice (seeds: {len(record.seeds)}; 95 % "
             "intervals of the mean). Diamonds: the paper's best by steps in the column. Below the "
             "line of settings: rivals that take no step.",
             figure,

@@ -34,6 +34,8 @@ UNSIGNED = "Pearson, unsigned"
 SIGNED = "Pearson, signed"
 AS_PRINTED = "Pearson, unsigned, self-pairs in, published distance"
 MEAN = "mean relative similarity"
+_FOLDED = -0.5
+"""A weaker correlation than this does not follow the distance."""
 
 
 @dataclass(frozen=True)
@@ -153,18 +155,16 @@ class DistanceFigure(Experiment):
 
     def finding(self, found: Found) -> str:
         """One sentence."""
-        relu, linear = _stable(found, RELU, UNSIGNED), _stable(found, LINEAR, UNSIGNED)
-        signed = _stable(found, LINEAR, SIGNED)
-        if relu is None or linear is None or signed is None:
+        relu, signed = _stable(found, RELU, UNSIGNED), _stable(found, LINEAR, SIGNED)
+        if relu is None or signed is None:
             return "Too many fits diverged to compare the two networks: see the notes."
         names = [name.replace("-", " ") for name, _ in self.geometries]
         sets = f"{', '.join(names[:-1])} and {names[-1]}"
         more = "more" if abs(signed) > abs(relu) else "less"
         return (
             f"On {sets} the change falls with the distance in the ReLU network (mean Pearson "
-            f"{relu:.2f}) and, at a stable step, not in the linear one ({linear:.2f}) as long as "
-            f"signs are dropped; with its sign the linear change follows it {more} strongly "
-            f"({signed:.2f})."
+            f"{relu:.2f}). In the linear one at a stable step it {_folded(found)}; with its sign "
+            f"the linear change follows the distance {more} strongly ({signed:.2f})."
         )
 
     def meaning(self, found: Found) -> tuple[str, ...]:
@@ -299,9 +299,24 @@ def _panels(geometry: str, record: ExperimentRecord) -> list[tuple[str, str, boo
     return [(RELU, relu, True), (LINEAR, PUBLISHED, True), third, (LINEAR, linear, False)]
 
 
-def _stable(found: Found, kind: str, name: str) -> float | None:
+def _folded(found: Found) -> str:
+    """Where dropping the signs hides how the linear change follows the distance, and where not."""
+    words: dict[bool, list[str]] = {True: [], False: []}
+    for geometry in dict.fromkeys(subject.geometry for subject in found):
+        value = _stable(found, LINEAR, UNSIGNED, geometry)
+        if value is not None:
+            words[value > _FOLDED].append(f"{geometry.replace('-', ' ')} {value:.2f}")
+    hidden, seen = (", ".join(words[key]) for key in (True, False))
+    parts = [f"does not once signs are dropped ({hidden})"] if hidden else []
+    parts += (
+        [f"does even so on other sets ({seen})" if hidden else f"does too ({seen})"] if seen else []
+    )
+    return " and ".join(parts)
+
+
+def _stable(found: Found, kind: str, name: str, only: str | None = None) -> float | None:
     """Over sets and seeds, of fits at a stable step: the published one where that is."""
-    geometries = {subject.geometry for subject in found}
+    geometries = {subject.geometry for subject in found if only in (None, subject.geometry)}
     values = []
     for geometry in geometries:
         steps = {

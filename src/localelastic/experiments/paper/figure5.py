@@ -336,7 +336,9 @@ def _quantities(
 
 
 def _digits(group: str, name: str) -> int:
-    if name.startswith(("p,", "share", "where")) or group == RELATIVE:
+    if name.startswith("p,"):
+        return 4
+    if name.startswith(("share", "where")) or group == RELATIVE:
         return 3
     return 4 if group == KL and "over" not in name else 1
 

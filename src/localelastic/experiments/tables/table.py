@@ -29,7 +29,7 @@ from localelastic.experiments.tables.rows import (
     Row,
     row_of,
 )
-from localelastic.models.classifiers import has_shipped_classifier
+from localelastic.models.classifiers import has_shipped_classifier, load_classifier
 from localelastic.plots.table import Dot, dot_table
 from localelastic.report.experiment import Picture
 from localelastic.report.experiment_record import ExperimentRecord, Quantity
@@ -73,6 +73,10 @@ class Table(Experiment):
     def measure(self, request: Request, progress: Progress) -> ExperimentRecord:
         """Every cell with every seed; equal cells of a table are computed once."""
         slots = list(self._slots(request))
+        if request.classifier is not None:
+            load_classifier(request.classifier)
+        for part in dict.fromkeys(slot.cell.part for slot in slots):
+            part.task()  # what is wrong with the data shows now
         values = self._values([slot.cell for slot in slots], request, progress)
         notes = [*self._missing(request)]
         notes += [
@@ -84,12 +88,13 @@ class Table(Experiment):
         if not quantities:
             raise MeasurementError(f"no cell came to an end (first: {notes[0]})")
         scale = SCALES[request.scale]
+        compared = sum(one.published is not None for one in quantities)
         return ExperimentRecord(
             self.name,
             self.title,
             self.source,
             "How well do clusters match the classes, row by row and column by column?",
-            _finding(self.name, quantities),
+            _finding(self.name, quantities, self._printed_cells(request) - compared),
             tuple(_sentences(quantities)),
             request.scale,
             request.seeds,
@@ -144,6 +149,11 @@ class Table(Experiment):
                 yield row
             elif has_shipped_classifier():
                 yield PACKAGED
+
+    def _printed_cells(self, request: Request) -> int:
+        """How many there are to be compared with."""
+        labels = {row.label for row in self._rows_of(request)} & self._printed["rows"].keys()
+        return len(labels) * len(self._printed["columns"])
 
     def _missing(self, request: Request) -> Iterator[str]:
         """What cannot be run, and what it takes."""
@@ -229,7 +239,7 @@ class Table(Experiment):
         )
         yield Picture(
             self.name,
-            f"{record.title}: ours ({record.scale} scale, {len(record.seeds)} seeds) as dots with "
+            f"{record.title}: ours ({record.scale} scale, seeds: {len(record.seeds)}) as dots with "
             "95 % intervals of the mean, the published single runs as diamonds, and the mean "
             "accuracy of random labels as a dashed line.",
             figure,
@@ -268,8 +278,10 @@ def _spread(scores: list[CellScores]) -> str:
     return "; ".join(words)
 
 
-def _finding(name: str, quantities: tuple[Quantity, ...]) -> str:
+def _finding(name: str, quantities: tuple[Quantity, ...], lost: int) -> str:
     compared = [one for one in quantities if one.published is not None]
+    table = name.replace("table", "Table ")
+    gone = f" ({lost} more diverged, see the notes)" if lost else ""
     held = [one for one in compared if one.interval.holds(float(one.published or 0))]
     run = [
         one for one in compared if one not in held and one.interval.holds_run(one.published or 0)
@@ -279,12 +291,12 @@ def _finding(name: str, quantities: tuple[Quantity, ...]) -> str:
     apart = float(np.mean([abs(one.difference or 0) for one in compared]))
     if len(compared[0].values) < 2:
         return (
-            f"Of {len(compared)} cells of {name.replace('table', 'Table ')} ours lie "
+            f"Of {len(compared)} cells of {table}{gone} ours lie "
             f"{apart:.1f} points from the published on average; {len(above)} above. "
             "One seed gives no interval."
         )
     return (
-        f"Of {len(compared)} cells of {name.replace('table', 'Table ')} the published value lies "
+        f"Of {len(compared)} cells of {table}{gone} the published value lies "
         f"within our 95 % interval of the mean in {len(held)} and within the range of one run in "
         f"{len(run)} more; of the others ours is higher in {len(above)} and lower in "
         f"{len(rest) - len(above)}. On average they are {apart:.1f} points apart."
