@@ -295,8 +295,9 @@ def finding(
     share = np.mean([one.hidden_share for one in whole[False, widths[-1]]])
     return (
         f"A step moves a point, itself included, by {relu:.2f} of its own change on average in "
-        f"the ReLU network and by {linear:.2f} in the linear one ({moment}); equation (4) holds in "
-        f"the network it is derived for (largest difference {own:.2g} at {widths[-1]:,} units) but is "
+        f"the ReLU network and by {linear:.2f} in the linear one ({moment}); equation (4) "
+        f"holds in the network it is derived for (largest difference {own:.2g} at "
+        f"{widths[-1]:,} units) but is "
         f"off by up to {real:.2g} in the paper's own, where {100 * share:.2g} % of a change goes "
         "through the weights that it counts."
     )
