@@ -10,7 +10,13 @@ from hypothesis.extra.numpy import arrays
 from localelastic import Examples, Replay, similarity_matrix
 from localelastic.change import Changes
 from localelastic.errors import MeasurementError
-from localelastic.matrix import SimilarityMatrix, averaged, of_same_steps, without_excluded
+from localelastic.matrix import (
+    SimilarityMatrix,
+    averaged,
+    mean_of,
+    of_same_steps,
+    without_excluded,
+)
 from localelastic.models import TwoLayer
 from localelastic.similarity import (
     SIMILARITIES,
@@ -119,3 +125,24 @@ def test_what_another_similarity_leaves_out_keeps_its_place():
     found = of_same_steps(kernel, NormalizedKernelized())
     assert (found.ids, found.kept) == (("b", "d"), (1, 3))
     assert [name for name, _ in found.excluded] == ["a", "c"]
+
+
+def small(values, kept, excluded=(), similarity=Kernelized()):
+    ids = tuple("abcd"[i] for i in kept)
+    return SimilarityMatrix(
+        np.array(values, dtype=float), ids, tuple(kept), tuple(excluded), similarity, "way", True
+    )
+
+
+def test_mean_of_networks_by_hand():
+    first = small([[2, 1, 0], [1, 2, 0], [0, 0, 2]], (0, 1, 3), [("c", "dead")])
+    second = small([[30, 0, 0], [0, 10, 10], [0, 10, 20]], (0, 2, 3), [("b", "fitted")])
+    found = mean_of([first, second])
+    assert (found.ids, found.kept) == (("a", "d"), (0, 3))
+    # over 2 and over 20, then times their mean, 11
+    np.testing.assert_allclose(found.values, 11 * np.array([[1.25, 0], [0, 1.0]]))
+    assert sorted(found.excluded) == [("b", "fitted"), ("c", "dead")]
+    assert "mean over 2 networks" in found.strategy
+    assert mean_of([first]) is first
+    with pytest.raises(MeasurementError, match="all of 2 networks"):
+        mean_of([small([[1]], (0,)), small([[1]], (1,))])

@@ -146,3 +146,14 @@ def test_global_random_state_and_threads_are_left_alone(spec):
     assert torch.equal(torch.get_rng_state(), before[0])
     assert (np.random.get_state()[1] == before[1]).all()
     assert torch.get_num_threads() == before[2]
+
+
+def test_networks_are_averaged(spec):
+    alone = run_cluster(prepare(spec)).found.similarity
+    both = run_cluster(prepare(replace(spec, networks=2)))
+    found = both.found.similarity
+    assert "mean over 2 networks" in found.strategy
+    assert found.ids == alone.ids
+    assert not np.allclose(found.values, alone.values)
+    assert any("2 networks and one sample" in note for note in both.record.notes)
+    assert "mean of 2" in both.record.settings["network"]

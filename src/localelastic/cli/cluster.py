@@ -48,6 +48,7 @@ def cluster(
     pixels: options.Pixels = None,
     network: options.Network = None,
     width: options.Width = None,
+    networks: options.Networks = None,
     loss: options.Loss = None,
     warm_up: options.WarmUp = None,
     warm_up_epochs: options.WarmUpEpochs = None,

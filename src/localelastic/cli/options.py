@@ -123,6 +123,14 @@ Width = Annotated[
     int | None,
     _network("N", "Hidden units.", default="as published; 4096 where two-layer is not named"),
 ]
+Networks = Annotated[
+    int | None,
+    _network(
+        "N",
+        "Train N of them from other seeds and average their similarities; 3 are worth their time.",
+        default=ClusterSpec.networks,
+    ),
+]
 Loss = Annotated[str | None, _network("NAME", f"{' or '.join(LOSSES)}.", default=ClusterSpec.loss)]
 WarmUp = Annotated[
     str | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from localelastic.cluster.clusterings import (
 )
 from localelastic.cluster.number import Suggestion, suggest_clusters
 from localelastic.data.examples import Examples
-from localelastic.matrix import SimilarityMatrix
+from localelastic.errors import SettingError
+from localelastic.matrix import SimilarityMatrix, mean_of
 from localelastic.measure import similarity_matrix
 from localelastic.models import Loss, SquaredLoss, TrainingRecord, WarmUp, warm_up
 from localelastic.shapes import Progress, silent
@@ -26,7 +28,10 @@ from localelastic.trajectory import Frozen, Trajectory
 
 @dataclass(frozen=True, eq=False)
 class ElasticClusters:
-    """What one run found: how the warm-up went, the matrix, its clusters, and why so many."""
+    """What one run found: how the warm-up went, the matrix, its clusters, and why so many.
+
+    Of several networks the warm-up is that of the least training accuracy.
+    """
 
     training: TrainingRecord
     similarity: SimilarityMatrix
@@ -35,7 +40,7 @@ class ElasticClusters:
 
 
 def cluster_by_elasticity(
-    model: nn.Module,
+    model: nn.Module | Sequence[nn.Module],
     primary: Examples,
     auxiliary: Examples,
     *,
@@ -52,8 +57,11 @@ def cluster_by_elasticity(
 ) -> ElasticClusters:
     """Warm ``model`` up in place, measure every pair of primary examples, cluster them.
 
+    Of several networks each is warmed up and measured, and the mean of their similarities is
+    clustered: what one of them sees by chance the others do not.
+
     Args:
-        model: one output per example; it is trained.
+        model: one output per example; it is trained. Several of them to average.
         primary: the examples to be clustered.
         auxiliary: the examples to train against.
         n_clusters: how many clusters, ``k``; if ``None`` what :func:`suggest_clusters` says.
@@ -63,7 +71,7 @@ def cluster_by_elasticity(
         strategy: how the changes are computed.
         settings: of the warm-up; ``epochs=0`` measures the network as it is.
         clustering: by nearest neighbours, or ``KMeans()`` as in the paper.
-        seed: of the mini-batches and of the clustering.
+        seed: of the mini-batches (each further network takes the next) and of the clustering.
         keep: a folder for finished rows of real steps, as in
             :func:`localelastic.similarity_matrix`.
         progress: told as the work goes on.
@@ -72,21 +80,38 @@ def cluster_by_elasticity(
         InputError: model, examples or settings that cannot be measured.
         MeasurementError: the warm-up diverged, or no step had a meaning.
     """
-    training = warm_up(
-        model, primary, auxiliary, loss=loss, settings=settings, seed=seed, progress=progress
-    )
-    model.eval()  # freshly built ones are in train mode, where dropout would be measured too
-    matrix = similarity_matrix(
-        model,
-        primary,
-        auxiliary,
-        loss=loss,
-        similarity=similarity,
-        trajectory=trajectory,
-        strategy=strategy,
-        keep=keep,
-        progress=progress,
-    )
+    models = [model] if isinstance(model, nn.Module) else list(model)
+    if not models:
+        raise SettingError("expected a network or several, got none")
+    trainings, matrices = [], []
+    for number, one in enumerate(models):
+        trainings.append(
+            warm_up(
+                one,
+                primary,
+                auxiliary,
+                loss=loss,
+                settings=settings,
+                seed=seed + number,
+                progress=progress,
+            )
+        )
+        one.eval()  # freshly built ones are in train mode, where dropout would be measured too
+        matrices.append(
+            similarity_matrix(
+                one,
+                primary,
+                auxiliary,
+                loss=loss,
+                similarity=similarity,
+                trajectory=trajectory,
+                strategy=strategy,
+                keep=keep if keep is None or len(models) == 1 else Path(keep) / str(number),
+                progress=progress,
+            )
+        )
+    matrix = mean_of(matrices)
+    training = min(trainings, key=lambda one: one.accuracy)
     suggestion = None
     if n_clusters is None:
         suggestion = suggest_clusters(matrix, clustering=clustering, seed=seed, progress=progress)

@@ -124,9 +124,13 @@ def run_cluster(
         MeasurementError: the warm-up diverged, no step had a meaning, or the steps see so many
             examples as the same that there are too few to be clustered.
     """
-    model = _network(prepared.spec, prepared.task)
+    spec = prepared.spec
+    models = [
+        _network(replace(spec, seed=spec.seed + number), prepared.task)
+        for number in range(spec.networks)
+    ]
     try:
-        found = _found(prepared, model, progress, keep)
+        found = _found(prepared, models, progress, keep)
         kept = prepared.task.primary.take(found.similarity.kept)
         known = kept.classes if len(kept.class_names) > 1 else None
         told = _told(prepared.spec, found)
@@ -151,11 +155,11 @@ def _told(spec: ClusterSpec, found: ElasticClusters) -> ClusterSpec:
 
 
 def _found(
-    prepared: Prepared, model: nn.Module, progress: Progress, keep: Path | None
+    prepared: Prepared, models: list[nn.Module], progress: Progress, keep: Path | None
 ) -> ElasticClusters:
     spec, task = prepared.spec, prepared.task
     return cluster_by_elasticity(
-        model,
+        models,
         task.primary,
         task.auxiliary,
         n_clusters=spec.clusters,

@@ -66,6 +66,7 @@ class ClusterSpec:
     sampling: str = "random"
     network: str | None = None
     width: int | None = None
+    networks: int = 1
     loss: str = "squared"
     warm_up: str = "ours"
     warm_up_epochs: int | None = None
@@ -244,6 +245,7 @@ _RANGES: dict[str, tuple[int, int | None]] = {
     "n_primary": (1, None),
     "n_auxiliary": (1, None),
     "width": (1, None),
+    "networks": (1, 100),
     "warm_up_epochs": (0, None),
     "passes": (1, None),
     "clusters": (2, None),

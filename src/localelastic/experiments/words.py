@@ -66,7 +66,7 @@ def settings_in_words(spec: ClusterSpec, task: Task, found: ElasticClusters) -> 
         "primary": f"{len(task.primary)} examples of {_either(spec.primary)}",
         "auxiliary": f"{len(task.auxiliary)} examples of {_either(spec.auxiliary)}",
         "sampling": spec.sampling,
-        "network": f"{spec.network}{width}",
+        "network": f"{spec.network}{width}" + (f", mean of {spec.networks}" * (spec.networks > 1)),
         "loss": spec.loss,
         "warm-up": (
             f"{warm_up.epochs} epochs of SGD, lr {training.lr:g}, momentum {warm_up.momentum:g}, "
@@ -140,7 +140,8 @@ def notes(
             f"without a look at the labels; over all starts the accuracy is {min(reached):.1%} to "
             f"{max(reached):.1%}, median {np.median(reached):.1%}."
         )
-    said.append("One network and one sample: run other --seed values for the spread.")
+    many = "One network" if spec.networks == 1 else f"{spec.networks} networks"
+    said.append(f"{many} and one sample: run other --seed values for the spread.")
     return tuple(said)
 
 

@@ -4,6 +4,7 @@ from localelastic.matrix.blocks import BlockStore, fingerprint_of
 from localelastic.matrix.matrix import (
     SimilarityMatrix,
     averaged,
+    mean_of,
     of_same_steps,
     without_excluded,
 )
@@ -13,6 +14,7 @@ __all__ = [
     "SimilarityMatrix",
     "averaged",
     "fingerprint_of",
+    "mean_of",
     "of_same_steps",
     "without_excluded",
 ]

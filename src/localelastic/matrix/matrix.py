@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -141,4 +141,47 @@ def of_same_steps(kernel: SimilarityMatrix, similarity: Similarity) -> Similarit
         excluded=(*kernel.excluded, *found.excluded),
         below_floor=None if below is None else below[kept],
         moved_share=None if moved is None else moved[kept],
+    )
+
+
+def mean_of(matrices: Sequence[SimilarityMatrix]) -> SimilarityMatrix:
+    """The mean of one similarity over several networks, of the examples that all of them keep.
+
+    Each is divided by its mean self-similarity first, so that none outweighs the others, and the
+    mean has that of their average.
+
+    Args:
+        matrices: of the same primary examples; one is given back as it is.
+
+    Raises:
+        MeasurementError: no example is kept by all.
+    """
+    first = matrices[0]
+    if len(matrices) == 1:
+        return first
+    kept = sorted(set.intersection(*(set(one.kept) for one in matrices)))
+    if not kept:
+        raise MeasurementError(
+            f"no example has a meaning in all of {len(matrices)} networks; train them longer"
+        )
+    sizes = [float(one.values.diagonal().mean()) for one in matrices]
+    places = [[one.kept.index(i) for i in kept] for one in matrices]
+    values = np.mean(
+        [
+            one.values[np.ix_(rows, rows)] / size
+            for one, rows, size in zip(matrices, places, sizes, strict=True)
+        ],
+        axis=0,
+    )
+    names = dict(zip(first.kept, first.ids, strict=True))
+    lost = dict(pair for one in reversed(matrices) for pair in one.excluded)
+    return SimilarityMatrix(
+        values * float(np.mean(sizes)),
+        tuple(names[i] for i in kept),
+        tuple(kept),
+        tuple(lost.items()),
+        first.similarity,
+        f"{first.strategy}; mean over {len(matrices)} networks",
+        all(one.exact for one in matrices),
+        first.lr,
     )
