@@ -22,14 +22,14 @@ from localelastic.experiments.tables.cell import (
 )
 from localelastic.experiments.tables.rivals import RivalCell, measured_rivals
 from localelastic.experiments.tables.settings import CANDIDATES, DEFAULT, PRINTED, Setting
+from localelastic.experiments.tables.table import CHANCE, drawn
 from localelastic.models import WarmUp
-from localelastic.plots.table import Dot, dot_table
 from localelastic.report.experiment import Picture
 from localelastic.report.experiment_record import ExperimentRecord, Quantity
 from localelastic.shapes import Progress
 
 Pair = tuple[tuple[str, ...], tuple[str, ...]]
-CHANCE, CHOSEN = "chance", "chosen"
+CHOSEN = "chosen"
 DEVELOPMENT: tuple[Pair, ...] = (
     (("0", "6"), ("8", "2")),
     (("1", "7"), ("4", "2")),
@@ -239,17 +239,7 @@ class Better(Experiment):
     def draw(self, record: ExperimentRecord) -> Iterator[Picture]:
         """Rows are settings and rivals."""
         groups = {k: v for k, v in record.groups().items() if not k.startswith("choice")}
-        chance = {one.name: one.interval.mean for one in groups.pop(CHANCE, [])}
-        cells = {
-            (group, one.name): Dot(
-                one.interval.mean, one.interval.low, one.interval.high, one.published
-            )
-            for group, some in groups.items()
-            for one in some
-        }
-        figure = dot_table(
-            list(groups), list(chance), cells, chance=chance, label="clustering accuracy, %"
-        )
+        figure = drawn(groups)
         yield Picture(
             self.name,
             f"Accuracy on pairs that had no part in the choice (seeds: {len(record.seeds)}; 95 % "

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from localelastic.errors import MeasurementError
 from localelastic.experiments.cells import Failed, computed
@@ -225,18 +226,7 @@ class Table(Experiment):
 
     def draw(self, record: ExperimentRecord) -> Iterator[Picture]:
         """Dots and diamonds."""
-        groups = record.groups()
-        chance = {one.name: one.interval.mean for one in groups.pop(CHANCE, [])}
-        cells = {
-            (one.group, one.name): Dot(
-                one.interval.mean, one.interval.low, one.interval.high, one.published
-            )
-            for row in groups.values()
-            for one in row
-        }
-        figure = dot_table(
-            list(groups), list(chance), cells, chance=chance, label="clustering accuracy, %"
-        )
+        figure = drawn(record.groups())
         yield Picture(
             self.name,
             f"{record.title}: ours ({record.scale} scale, seeds: {len(record.seeds)}) as dots with "
@@ -244,6 +234,19 @@ class Table(Experiment):
             "accuracy of random labels as a dashed line.",
             figure,
         )
+
+
+def drawn(groups: dict[str, list[Quantity]]) -> Figure:
+    """Groups as rows, quantities as columns; those of ``CHANCE`` as lines."""
+    rows = {name: row for name, row in groups.items() if name != CHANCE}
+    chance = {one.name: one.interval.mean for one in groups.get(CHANCE, [])}
+    cells = {
+        (name, one.name): Dot(one.interval.mean, one.interval.low, one.interval.high, one.published)
+        for name, row in rows.items()
+        for one in row
+    }
+    label = "clustering accuracy, %"
+    return dot_table(list(rows), list(chance), cells, chance=chance, label=label)
 
 
 _PROTOCOLS = {
