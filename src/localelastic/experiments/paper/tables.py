@@ -23,9 +23,9 @@ EXPERIMENTS = (
     Table(1, _costs(80, 10 * _HOUR), RIVALS),
     Table(2, _costs(110, 20 * _HOUR), RIVALS),
     Table(3, _costs(110, 12 * _HOUR), _CNN_RIVALS),
-    Table(4, _costs(110, 3 * _HOUR, seeds=1), _CNN_RIVALS),
+    Table(4, _costs(200, 3 * _HOUR, seeds=1), _CNN_RIVALS),
     Table(5, _costs(55, 5 * _HOUR)),
-    Table(6, _costs(60, 8 * _HOUR)),
+    Table(6, _costs(70, 8 * _HOUR)),
     Table(7, _costs(100, 8 * _HOUR)),
     Table(8, _costs(80, 12 * _HOUR)),
 )
