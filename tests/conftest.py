@@ -1,6 +1,12 @@
 """Every test runs with the shapes and types of all signatures checked."""
 
-from jaxtyping import install_import_hook
+import os
+
+# Threads on data this small wait for each other, and for hours where the cores have other work.
+# Set before PyTorch is loaded, for processes that tests start too.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from jaxtyping import install_import_hook  # noqa: E402
 
 ROOMS = (
     "errors shapes data models update trajectory change similarity matrix measure cluster analysis "
