@@ -6,7 +6,7 @@ import os
 # Set before PyTorch is loaded, for processes that tests start too.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from jaxtyping import install_import_hook  # noqa: E402
+from jaxtyping import install_import_hook
 
 ROOMS = (
     "errors shapes data models update trajectory change similarity matrix measure cluster analysis "
