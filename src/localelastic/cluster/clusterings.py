@@ -92,8 +92,7 @@ class Neighbours(Clustering):
     is near, and says little about what is far.
 
     Args:
-        n_neighbors: joined to each; ``None`` for 5, or a tenth of fewer than 50 examples (2 at
-            least).
+        n_neighbors: joined to each; ``None`` for 5, or a quarter of fewer than 20 examples.
     """
 
     n_neighbors: int | None = None
@@ -136,7 +135,7 @@ class Neighbours(Clustering):
         return f"spectral, on the graph of {self._count(len(matrix.ids))} nearest neighbours"
 
     def _count(self, n: int) -> int:
-        return self.n_neighbors or min(N_NEIGHBORS, max(2, n // 10), max(1, n - 1))
+        return self.n_neighbors or min(N_NEIGHBORS, max(1, n // 4))
 
 
 def _distances(matrix: SimilarityMatrix) -> Square:
