@@ -42,7 +42,7 @@ def take_in(run: Path) -> None:
         if (run / name).exists():
             shutil.copy(run / name, folder / name)
     for picture in experiment_named(record.name).draw(record):
-        (folder / f"{picture.name}.png").write_bytes(picture.png())
+        (folder / f"{picture.name}.png").write_bytes(picture.png)
 
 
 if __name__ == "__main__":

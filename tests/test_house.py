@@ -100,7 +100,7 @@ def after_import(code: str) -> str:
 
 
 def test_import_loads_nothing_that_only_some_need():
-    heavy = {"matplotlib", "pyarrow", "PIL", "typer", "jinja2", "localelastic.cli"}
+    heavy = {"matplotlib", "pyarrow", "PIL", "pooch", "typer", "jinja2", "localelastic.cli"}
     code = (
         "import sys; before = set(sys.modules); import localelastic\n"
         f"print(*sorted({heavy!r} & (set(sys.modules) - before)))"

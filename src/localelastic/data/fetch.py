@@ -6,8 +6,6 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import pooch
-
 from localelastic.data.cifar import CIFAR
 from localelastic.data.examples import Examples
 from localelastic.data.idx import IDX
@@ -87,6 +85,8 @@ def fetched(name: str) -> Path:
     Raises:
         ReadError: it cannot be fetched, or what came is not what was published.
     """
+    import pooch  # with the network code behind it: only those who fetch need it
+
     remote = REMOTE[name]
     home = Path(os.environ.get(_HOME) or pooch.os_cache("localelastic")).expanduser() / name
     paths = [_fetched(remote, file, home) for file in remote.files]
@@ -94,6 +94,8 @@ def fetched(name: str) -> Path:
 
 
 def _fetched(remote: Remote, file: File, home: Path) -> Path:
+    import pooch
+
     unpack = pooch.Untar(extract_dir=".") if remote.inside else None
     failed = ""
     for address in remote.addresses:

@@ -106,7 +106,7 @@ class Experiment(ABC):
 
     @abstractmethod
     def measure(self, request: Request, progress: Progress) -> ExperimentRecord:
-        """The record, but for ``seconds``, ``command`` and ``environment``.
+        """The record, without ``seconds``, ``command`` and ``environment``.
 
         Raises:
             InputError: what cannot be run, such as for a missing file; before any work.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 
@@ -30,15 +31,16 @@ class Picture:
     caption: str
     figure: Figure
 
+    @cached_property
     def png(self) -> bytes:
-        """For a screen."""
+        """For a screen; drawn once, for the page and for its file."""
         buffer = BytesIO()
         self.figure.savefig(buffer, format="png", dpi=_DPI, metadata={"Software": None})
         return buffer.getvalue()
 
     def write(self, folder: Path) -> None:
         """As PNG, and as PDF for print."""
-        (folder / f"{self.name}.png").write_bytes(self.png())
+        (folder / f"{self.name}.png").write_bytes(self.png)
         self.figure.savefig(folder / f"{self.name}.pdf", metadata={"CreationDate": None})
 
 
@@ -71,7 +73,7 @@ def render_experiment(record: ExperimentRecord, pictures: tuple[Picture, ...] = 
         record=record,
         tiles=[_tile(one) for one in record.quantities if one.headline],
         groups={name: [row_of(one) for one in rows] for name, rows in record.groups().items()},
-        pictures=[(data_uri(one.png()), one.caption) for one in pictures],
+        pictures=[(data_uri(one.png), one.caption) for one in pictures],
         compared=any(one.published is not None for one in record.quantities),
     )
 

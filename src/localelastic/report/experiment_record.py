@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ class Quantity:
     headline: bool = False
     digits: int = 3
 
-    @property
+    @cached_property
     def interval(self) -> Interval:
         """Over the seeds."""
         return interval(self.values)
@@ -84,9 +85,9 @@ class ExperimentRecord:
     quantities: tuple[Quantity, ...]
     settings: Mapping[str, str]
     notes: tuple[str, ...]
-    environment: Mapping[str, str]
-    seconds: float
-    command: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    command: str = ""
     series: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def find(self, name: str, group: str = "") -> Quantity:

@@ -154,9 +154,6 @@ class Better(Experiment):
                 "MNIST, networks (Tables 1 and 3)",
             },
             tuple(notes),
-            {},
-            0.0,
-            "",
         )
 
     def _columns(self) -> Iterator[tuple[str, Pair]]:

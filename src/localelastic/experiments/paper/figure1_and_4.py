@@ -130,10 +130,7 @@ class DistanceFigure(Experiment):
                 "differs",
             },
             tuple(notes),
-            {},
-            0.0,
-            "",
-            series,
+            series=series,
         )
 
     def _quantities(self, subject: Subject, seeds: list[dict[str, float]]) -> Iterator[Quantity]:

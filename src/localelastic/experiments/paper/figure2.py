@@ -217,10 +217,7 @@ class Figure2(Experiment):
                 *notes,
                 "The paper's figure is a drawing without numbers; this one is of a real step.",
             ),
-            {},
-            0.0,
-            "",
-            series,
+            series=series,
         )
 
     def draw(self, record: ExperimentRecord) -> Iterator[Picture]:

@@ -233,10 +233,7 @@ class Figure5(Experiment):
                 "relative KL": "over the KL at the photograph stepped on, averaged over pairs",
             },
             (*notes, *lr_notes(counts.lrs, lr), *_notes(request, runs, choices, changes, looked)),
-            {},
-            0.0,
-            "",
-            _series(changes[0], runs[0], choices[0], looked, counts.lrs, lr),
+            series=_series(changes[0], runs[0], choices[0], looked, counts.lrs, lr),
         )
 
     def draw(self, record: ExperimentRecord) -> Iterator[Picture]:

@@ -164,10 +164,7 @@ class Figure6(Experiment):
                 f"{wanted:g}, with the first seed",
             },
             (*notes, *lr_notes(counts.lrs, lr), *_notes(request, runs, choices)),
-            {},
-            0.0,
-            "",
-            _series(runs[0], choices[0], looked, counts.lrs, lr),
+            series=_series(runs[0], choices[0], looked, counts.lrs, lr),
         )
 
     def draw(self, record: ExperimentRecord) -> Iterator[Picture]:

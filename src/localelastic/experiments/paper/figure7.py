@@ -177,10 +177,7 @@ class Figure7(Experiment):
                 *notes,
                 "The paper prints magnitudes; both correlations are negative and are shown so.",
             ),
-            {},
-            0.0,
-            "",
-            series,
+            series=series,
         )
 
     def draw(self, record: ExperimentRecord) -> Iterator[Picture]:

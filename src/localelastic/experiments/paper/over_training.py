@@ -135,10 +135,7 @@ class OverTraining(Experiment):
                 "rows of the relative similarity",
             },
             tuple(notes),
-            {},
-            0.0,
-            "",
-            _series(whole),
+            series=_series(whole),
         )
 
     def draw(self, record: ExperimentRecord) -> Iterator[Picture]:

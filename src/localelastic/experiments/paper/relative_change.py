@@ -176,10 +176,7 @@ class RelativeChange(Experiment):
                 "Real steps subtract predictions in double precision: the line of the smallest "
                 "steps is in part rounding, not the error of the equation.",
             ),
-            {},
-            0.0,
-            "",
-            _series(whole, widths, shares),
+            series=_series(whole, widths, shares),
         )
 
     def draw(self, record: ExperimentRecord) -> Iterator[Picture]:

@@ -112,9 +112,6 @@ class Table(Experiment):
                 "accuracy": "share of examples in the cluster matched to their class",
             },
             tuple(notes),
-            {},
-            0.0,
-            "",
         )
 
     def _values(
