@@ -46,11 +46,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Row:
-    """A quantity in words: how ours and the published value compare.
-
-    ``within`` is "yes" if the published value lies in the interval of our mean, "as one run" if it
-    lies outside but one more run of ours may give it, else "no".
-    """
+    """A quantity in words: how ours and the published value compare."""
 
     name: str
     ours: str
@@ -81,10 +77,6 @@ def render_experiment(record: ExperimentRecord, pictures: tuple[Picture, ...] = 
 def row_of(quantity: Quantity) -> Row:
     """One line of the table of ours against published."""
     found, published = quantity.interval, quantity.published
-    within = ""
-    if published is not None and found.holds(published) is not None:
-        one_run = "as one run" if found.holds_run(published) else "no"
-        within = "yes" if found.holds(published) else one_run
     difference = quantity.difference
     return Row(
         quantity.name,
@@ -96,7 +88,7 @@ def row_of(quantity: Quantity) -> Row:
         ),
         "" if published is None else shown(published, quantity),
         "" if difference is None else shown(difference, quantity, sign=True),
-        within,
+        quantity.within,
         quantity.note,
     )
 

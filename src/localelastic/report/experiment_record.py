@@ -51,6 +51,19 @@ class Quantity:
         """Ours less the published value."""
         return None if self.published is None else self.interval.mean - self.published
 
+    @property
+    def within(self) -> str:
+        """How the published value lies to ours, in words.
+
+        "yes" in the interval of our mean, "as one run" if outside but one more run of ours may give
+        it, else "no"; empty without a value or an interval.
+        """
+        if self.published is None or self.interval.n == 1:
+            return ""
+        if self.interval.holds(self.published):
+            return "yes"
+        return "as one run" if self.interval.holds_run(self.published) else "no"
+
 
 @dataclass(frozen=True, eq=False)
 class ExperimentRecord:

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from localelastic.cluster import Neighbours
 from localelastic.errors import MeasurementError
 from localelastic.experiments.cells import Failed, computed
 from localelastic.experiments.experiment import PARALLEL, Cost, Costs, Experiment, Request
-from localelastic.experiments.published import published
+from localelastic.experiments.published import columns_of, published
 from localelastic.experiments.tables.cell import (
     PENULTIMATE,
     NetworkCell,
@@ -81,6 +80,7 @@ class Better(Experiment):
     source = "beyond the paper"
 
     def __init__(self, table: str, name: str, title: str, costs: Costs) -> None:
+        self._table = table
         self._printed: dict[str, Any] = published()[table]
         self._beat = published()["table3"] if table == "table1" else self._printed
         self.name, self.title, self.costs = name, title, costs
@@ -98,9 +98,10 @@ class Better(Experiment):
             data = "cifar10" if request.data is None else str(request.data)
         reported = {
             (column, seed): [
-                self._cell(pair, data, scale, seed, seed + _APART * n) for n in range(_NETWORKS)
+                self._cell((primary, auxiliary), data, scale, seed, seed + _APART * n)
+                for n in range(_NETWORKS)
             ]
-            for column, pair in self._columns()
+            for column, primary, auxiliary in columns_of(self._table)
             for seed in request.seeds
         }
         for some in (*developed.values(), *reported.values()):
@@ -156,16 +157,6 @@ class Better(Experiment):
             tuple(notes),
         )
 
-    def _columns(self) -> Iterator[tuple[str, Pair]]:
-        columns = zip(
-            self._printed["columns"],
-            self._printed["primary"],
-            self._printed["auxiliary"],
-            strict=True,
-        )
-        for column, primary, auxiliary in columns:
-            yield column, (tuple(map(str, primary)), tuple(map(str, auxiliary)))
-
     def _cell(
         self, pair: Pair, data: str, scale: BetterScale, sample: int, network: int
     ) -> NetworkCell:
@@ -193,7 +184,7 @@ class Better(Experiment):
         beside: dict[RivalCell, Any],
     ) -> Iterator[Quantity]:
         settings = dict.fromkeys((chosen, DEFAULT, PRINTED))
-        columns = [column for column, _ in self._columns()]
+        columns: list[str] = self._printed["columns"]
         for setting in settings:
             role = {chosen: CHOSEN, DEFAULT: "default", PRINTED: "as printed"}[setting]
             for column in columns:
@@ -291,4 +282,3 @@ EXPERIMENTS = (
         Costs(Cost(15, 0.6), Cost(110, 1.0, seeds=2), Cost(1.5 * _HOUR, 2.0, seeds=5)),
     ),
 )
-assert Neighbours(5) == DEFAULT.clustering

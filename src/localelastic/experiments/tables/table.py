@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from matplotlib.figure import Figure
 from localelastic.errors import MeasurementError
 from localelastic.experiments.cells import Failed, computed
 from localelastic.experiments.experiment import PARALLEL, Costs, Experiment, Request
-from localelastic.experiments.published import published
+from localelastic.experiments.published import columns_of, published
 from localelastic.experiments.tables.baselines import BaselineCell, measured_baseline
 from localelastic.experiments.tables.cell import (
     PENULTIMATE,
@@ -168,21 +169,15 @@ class Table(Experiment):
         classifier = None if request.classifier is None else str(request.classifier)
         if self._dataset == "CIFAR-10" and request.data is None:
             data = "cifar10"
-        columns = zip(
-            self._printed["columns"],
-            self._printed["primary"],
-            self._printed["auxiliary"],
-            strict=True,
-        )
-        for column, primary, auxiliary in columns:
+        for column, primary, auxiliary in columns_of(self.name):
             for row in self._rows_of(request):
                 for seed in request.seeds:
                     cell = cell_of(
                         row,
                         data=data,
                         dataset=self._dataset,
-                        primary=tuple(map(str, primary)),
-                        auxiliary=tuple(map(str, auxiliary)),
+                        primary=primary,
+                        auxiliary=auxiliary,
                         protocol=request.protocol,
                         scale=SCALES[request.scale],
                         seed=seed,
@@ -282,24 +277,21 @@ def _finding(name: str, quantities: tuple[Quantity, ...], lost: int) -> str:
     compared = [one for one in quantities if one.published is not None]
     table = name.replace("table", "Table ")
     gone = f" ({lost} more diverged, see the notes)" if lost else ""
-    held = [one for one in compared if one.interval.holds(float(one.published or 0))]
-    run = [
-        one for one in compared if one not in held and one.interval.holds_run(one.published or 0)
-    ]
-    rest = [one for one in compared if one not in held and one not in run]
-    above = [one for one in rest if (one.difference or 0) > 0]
     apart = float(np.mean([abs(one.difference or 0) for one in compared]))
-    if len(compared[0].values) < 2:
+    outside = [one for one in compared if one.within in ("", "no")]
+    above = sum((one.difference or 0) > 0 for one in outside)
+    if not compared[0].within:
         return (
             f"Of {len(compared)} cells of {table}{gone} ours lie "
-            f"{apart:.1f} points from the published on average; {len(above)} above. "
+            f"{apart:.1f} points from the published on average; {above} above. "
             "One seed gives no interval."
         )
+    lies = Counter(one.within for one in compared)
     return (
         f"Of {len(compared)} cells of {table}{gone} the published value lies "
-        f"within our 95 % interval of the mean in {len(held)} and within the range of one run in "
-        f"{len(run)} more; of the others ours is higher in {len(above)} and lower in "
-        f"{len(rest) - len(above)}. On average they are {apart:.1f} points apart."
+        f"within our 95 % interval of the mean in {lies['yes']} and within the range of one run in "
+        f"{lies['as one run']} more; of the others ours is higher in {above} and lower in "
+        f"{len(outside) - above}. On average they are {apart:.1f} points apart."
     )
 
 
@@ -315,9 +307,9 @@ def _sentences(quantities: tuple[Quantity, ...]) -> Iterator[str]:
         printed = [one.published for one in row if one.published is not None]
         if printed:
             words += f"; published {np.mean(printed):.1f} on average"
-            held = [one.interval.holds(float(one.published or 0)) for one in row]
-            if None not in held:
-                words += f", within our interval in {sum(map(bool, held))} of {len(row)} columns"
+            held = [one.within for one in row]
+            if "" not in held:
+                words += f", within our interval in {held.count('yes')} of {len(row)} columns"
         else:
             words += "; not in the paper"
         yield words + "."
