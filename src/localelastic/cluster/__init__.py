@@ -3,6 +3,7 @@
 from localelastic.cluster.baselines import Clusters, kmeans, pca_kmeans, row_kmeans, spectral
 from localelastic.cluster.clusterings import (
     CLUSTERINGS,
+    N_NEIGHBORS,
     N_STARTS,
     Clustering,
     KMeans,
@@ -24,6 +25,7 @@ from localelastic.cluster.scores import (
 
 __all__ = [
     "CLUSTERINGS",
+    "N_NEIGHBORS",
     "N_STARTS",
     "Clustering",
     "Clusters",

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from localelastic.analysis import activation_cosine
 from localelastic.errors import ModelError
 from localelastic.experiments.geometry_subject import GeometryScale, fit
+from localelastic.models import PUBLISHED_WIDTHS
 from localelastic.shapes import Inputs, Points, Square
 
 Patterns = Float[np.ndarray, "n h"]
@@ -120,7 +121,7 @@ def growth(cell: Growth) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """
     normal, drawn = [], []
     for width in cell.widths:
-        scale = GeometryScale(width / 40960, 0)
+        scale = GeometryScale(width / PUBLISHED_WIDTHS["two-layer"], 0)
         fitted = fit("torus", "two-layer", scale, seed=cell.seed, stable=False)
         sample = fitted.sample.primary
         wide = cosine_of_wide(sample.points)

@@ -27,7 +27,7 @@ from localelastic.experiments.geometry_subject import (
 )
 from localelastic.matrix import of_same_steps
 from localelastic.measure import similarity_matrix
-from localelastic.models import build_network, code, outputs_of, sharpness
+from localelastic.models import PUBLISHED_WIDTHS, build_network, code, outputs_of, sharpness
 from localelastic.models.descent import descent
 from localelastic.shapes import Inputs, PerExample, Square
 from localelastic.similarity import Kernelized, NormalizedKernelized, Relative, SignedRelative
@@ -36,6 +36,11 @@ PUBLISHED_DIGITS_LR = 6e-3
 """3e-3 on the squared error without 1/2, at 40,960 hidden units."""
 PRIMARY, AUXILIARY = ("5", "8"), ("3", "9")
 BATCH = 50
+
+
+def units(share: float) -> int:
+    """Hidden units of a two-layer network of a share of the published width."""
+    return round(PUBLISHED_WIDTHS["two-layer"] * share)
 
 
 def checkpoints(last: int, count: int) -> tuple[int, ...]:
@@ -173,7 +178,7 @@ def along_digits(run: Run) -> Found:
     classes = task.primary.classes
     assert classes is not None
     cnn = run.network == "cnn"
-    width = None if cnn else round(40960 * run.width)
+    width = None if cnn else units(run.width)
     model = build_network(run.network, task.primary.shape, width=width, seed=run.seed)
     limit = 2 / sharpness(model, inputs, targets, loss=LOSS)
     lr = PUBLISHED_DIGITS_LR / run.width if run.published else min(0.01 if cnn else 1.0, limit / 4)

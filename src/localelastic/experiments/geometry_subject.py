@@ -11,6 +11,7 @@ from localelastic.change import Gradient
 from localelastic.data.geometry import GEOMETRIES, GeometrySample
 from localelastic.measure import similarity_matrix
 from localelastic.models import (
+    PUBLISHED_WIDTHS,
     SquaredLoss,
     TrainingRecord,
     WarmUp,
@@ -24,7 +25,6 @@ from localelastic.similarity import SignedRelative
 
 LOSS = SquaredLoss()
 N_POINTS = 50
-PUBLISHED_WIDTH = {"two-layer": 40960, "three-layer": 8192}
 PUBLISHED_LR = 1e-5
 """Of the scripts, whose squared error has no 1/2: twice that on our loss."""
 STABLE_SHARE = 2 / 3
@@ -46,6 +46,10 @@ class GeometryScale:
 
     width: float
     epochs: int
+
+    def units(self, family: str) -> int:
+        """Hidden units of a layer of a family of networks."""
+        return round(PUBLISHED_WIDTHS[family] * self.width)
 
 
 SCALES = {
@@ -138,7 +142,7 @@ def start(
 ) -> tuple[nn.Module, float]:
     """The untrained network, and the largest stable step size there."""
     family = network.removesuffix("-linear").removesuffix("-sigmoid")
-    width = round(PUBLISHED_WIDTH[family] * scale.width)
+    width = scale.units(family)
     model = build_network(network, sample.examples.shape, width=width, seed=seed)
     task = code(sample.task.primary, sample.task.auxiliary, LOSS)
     dtype = next(model.parameters()).dtype

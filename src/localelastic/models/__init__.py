@@ -15,6 +15,7 @@ from localelastic.models.losses import LOSSES, CrossEntropy, Loss, SquaredLoss
 from localelastic.models.networks import (
     CNN,
     NETWORKS,
+    PUBLISHED_WIDTHS,
     Activation,
     ResNet,
     ThreeLayer,
@@ -48,6 +49,7 @@ __all__ = [
     "LOSSES",
     "NETWORKS",
     "PLAIN",
+    "PUBLISHED_WIDTHS",
     "Activation",
     "AnswerLogProbability",
     "Coded",

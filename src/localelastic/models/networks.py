@@ -35,11 +35,19 @@ class Activation(Enum):
         return torch.relu(values) if self is Activation.RELU else torch.sigmoid(values)
 
 
+PUBLISHED_WIDTHS = {"two-layer": 40960, "three-layer": 8192, "resnet": 4096}
+"""Hidden units of each family of dense networks (appendix A.4)."""
+
+
 class TwoLayer(nn.Module):
     """``f(x) = c + sum_r a_r s(w_r x + b_r)`` over ``h`` hidden units."""
 
     def __init__(
-        self, shape: Shape, *, width: int = 40960, activation: Activation = Activation.RELU
+        self,
+        shape: Shape,
+        *,
+        width: int = PUBLISHED_WIDTHS["two-layer"],
+        activation: Activation = Activation.RELU,
     ) -> None:
         super().__init__()
         self.hidden = nn.Linear(prod(shape), width)
@@ -55,7 +63,11 @@ class ThreeLayer(nn.Module):
     """Two hidden layers of equal width, as fitted to the folded boxes."""
 
     def __init__(
-        self, shape: Shape, *, width: int = 8192, activation: Activation = Activation.RELU
+        self,
+        shape: Shape,
+        *,
+        width: int = PUBLISHED_WIDTHS["three-layer"],
+        activation: Activation = Activation.RELU,
     ) -> None:
         super().__init__()
         self.first = nn.Linear(prod(shape), width)
@@ -73,7 +85,11 @@ class ResNet(nn.Module):
     """The paper's three-layer ResNet: one skip around the second layer, no batch norm."""
 
     def __init__(
-        self, shape: Shape, *, width: int = 4096, activation: Activation = Activation.RELU
+        self,
+        shape: Shape,
+        *,
+        width: int = PUBLISHED_WIDTHS["resnet"],
+        activation: Activation = Activation.RELU,
     ) -> None:
         super().__init__()
         self.first = nn.Linear(prod(shape), width)

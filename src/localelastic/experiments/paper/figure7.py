@@ -162,7 +162,7 @@ class Figure7(Experiment):
             {
                 "points": "50 primary and 50 auxiliary on the torus curve, uniform angles, "
                 "no noise",
-                "networks": f"two layers, {round(40960 * scale.width):,} hidden units; "
+                "networks": f"two layers, {scale.units('two-layer'):,} hidden units; "
                 "published 40,960",
                 "fit": f"{scale.epochs:,} epochs of full-batch gradient descent, squared loss, at "
                 "the published step size; the linear network at two thirds of its stability limit, "

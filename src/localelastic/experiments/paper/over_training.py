@@ -7,7 +7,13 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from localelastic.errors import MeasurementError
-from localelastic.experiments.along_training import Found, Run, along_digits, along_torus
+from localelastic.experiments.along_training import (
+    Found,
+    Run,
+    along_digits,
+    along_torus,
+    units,
+)
 from localelastic.experiments.cells import Failed, computed
 from localelastic.experiments.experiment import PARALLEL, Cost, Costs, Experiment, Request
 from localelastic.plots.over_training import over_training_figure
@@ -123,7 +129,7 @@ class OverTraining(Experiment):
                 "full batches, at the published step size or, where that is less, two thirds of "
                 "the stability limit",
                 "digits": f"{n} of 5 and 8 against {n} of 3 and 9, mini-batches of 50",
-                "two-layer network": f"{round(40960 * width):,} hidden units, {steps:,} steps",
+                "two-layer network": f"{units(width):,} hidden units, {steps:,} steps",
                 "published step": "3e-3 on the squared error without 1/2, at 40,960 units; times "
                 "the share of the width, so that it stays where it was relative to the limit",
                 "stable step": "a quarter of the stability limit 2 / sharpness at the start",

@@ -156,7 +156,7 @@ class RelativeChange(Experiment):
             {
                 "points": "50 primary and 50 auxiliary on the torus curve; changes of all ordered "
                 "pairs of primary points",
-                "networks of the means": f"two layers, {round(40960 * scale.width):,} hidden "
+                "networks of the means": f"two layers, {scale.units('two-layer'):,} hidden "
                 f"units, {scale.epochs:,} epochs of full-batch gradient descent; changes in the "
                 "limit of small steps",
                 "published step": "1e-5 on the squared error without 1/2, relative to the width",

@@ -12,7 +12,6 @@ from torch import nn
 from torch.nn import functional
 
 from localelastic.cluster import pca_kmeans
-from localelastic.cluster.scores import score_clusters
 from localelastic.data import Examples, Task
 from localelastic.errors import MeasurementError
 from localelastic.experiments.tables.cell import (
@@ -20,6 +19,7 @@ from localelastic.experiments.tables.cell import (
     Part,
     feature_scores,
     penultimate,
+    scores_of,
 )
 from localelastic.models.classifiers import SIDE, load_classifier, shipped_classifier
 
@@ -66,8 +66,7 @@ def _pca(task: Task, cell: BaselineCell) -> CellScores:
     labels = pca_kmeans(
         task.primary.inputs, n_clusters=len(cell.part.primary), seed=cell.seed
     ).labels
-    found = score_clusters(task.primary.classes or (), labels)
-    return CellScores(found.accuracy, found.ari, found.nmi, found.chance, (found.accuracy,))
+    return scores_of(task.primary.classes or (), labels, labels[None])
 
 
 def _autoencoder(task: Task, cell: BaselineCell) -> CellScores:

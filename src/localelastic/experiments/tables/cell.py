@@ -11,6 +11,7 @@ from torch import nn
 
 from localelastic.change import Auto
 from localelastic.cluster import KMeans, clustering_accuracy, kmeans
+from localelastic.cluster.kernel_kmeans import Starts
 from localelastic.cluster.scores import chance_accuracy, score_clusters
 from localelastic.data import (
     Examples,
@@ -24,8 +25,8 @@ from localelastic.data import (
 from localelastic.errors import SettingError
 from localelastic.matrix import SimilarityMatrix, of_same_steps
 from localelastic.measure import similarity_matrix
-from localelastic.models import LOSSES, WarmUp, build_network, warm_up
-from localelastic.shapes import Square
+from localelastic.models import LOSSES, TrainingRecord, WarmUp, build_network, warm_up
+from localelastic.shapes import Labels, Square
 from localelastic.similarity import Kernelized, NormalizedKernelized, Relative
 from localelastic.trajectory import Frozen, Sequential
 
@@ -35,7 +36,6 @@ SIMILARITIES = {
     "normalized": NormalizedKernelized(),
 }
 PENULTIMATE = "penultimate features"
-STARTS = 20
 
 
 @dataclass(frozen=True)
@@ -160,18 +160,12 @@ def measured(cell: NetworkCell) -> NetworkFound:
         InputError: a task that cannot be made.
         MeasurementError: the warm-up diverged, or no step had a meaning.
     """
-    task = cell.part.task()
-    model = build_network(cell.network, task.primary.shape, width=cell.width, seed=cell.seed)
-    loss = LOSSES[cell.loss]
-    training = warm_up(
-        model, task.primary, task.auxiliary, loss=loss, settings=cell.settings, seed=cell.seed
-    )
-    model.eval()
+    task, model, training = warmed_up(cell)
     kernel = similarity_matrix(
         model,
         task.primary,
         task.auxiliary,
-        loss=loss,
+        loss=LOSSES[cell.loss],
         similarity=Kernelized(),
         trajectory=Sequential(1, cell.seed) if cell.sequential else Frozen(),
         strategy=Auto(),
@@ -197,17 +191,35 @@ def measured(cell: NetworkCell) -> NetworkFound:
     )
 
 
+def warmed_up(cell: NetworkCell) -> tuple[Task, nn.Module, TrainingRecord]:
+    """The network of a cell, ready to be measured, and how its warm-up went.
+
+    Raises:
+        InputError: a task that cannot be made.
+        MeasurementError: the warm-up diverged.
+    """
+    task = cell.part.task()
+    model = build_network(cell.network, task.primary.shape, width=cell.width, seed=cell.seed)
+    training = warm_up(
+        model,
+        task.primary,
+        task.auxiliary,
+        loss=LOSSES[cell.loss],
+        settings=cell.settings,
+        seed=cell.seed,
+    )
+    return task, model.eval(), training
+
+
 def scored(matrix: SimilarityMatrix, primary: Examples, k: int, seed: int) -> CellScores:
     """Clusters of a matrix against the known classes of the examples it keeps."""
     known = primary.take(matrix.kept).classes or ()
     left_out = len(matrix.excluded)
     try:
-        clusters = KMeans(STARTS).clusters(matrix, n_clusters=k, seed=seed)
+        clusters = KMeans().clusters(matrix, n_clusters=k, seed=seed)
     except SettingError:  # fewer distinct examples than clusters
         return _one_cluster(known, k, left_out)
-    found = score_clusters(known, clusters.labels)
-    starts = tuple(clustering_accuracy(known, labels) for labels in clusters.start_labels)
-    return CellScores(found.accuracy, found.ari, found.nmi, found.chance, starts, left_out)
+    return scores_of(known, clusters.labels, clusters.start_labels, left_out)
 
 
 def feature_scores(features: np.ndarray, primary: Examples, k: int, seed: int) -> CellScores:
@@ -217,8 +229,16 @@ def feature_scores(features: np.ndarray, primary: Examples, k: int, seed: int) -
         labels = kmeans(features, n_clusters=k, seed=seed).labels
     except SettingError:  # as above
         return _one_cluster(known, k, 0)
+    return scores_of(known, labels, labels[None])
+
+
+def scores_of(
+    known: tuple[str, ...], labels: Labels, start_labels: Starts, left_out: int = 0
+) -> CellScores:
+    """Of labels that were found, beside those of every start."""
     found = score_clusters(known, labels)
-    return CellScores(found.accuracy, found.ari, found.nmi, found.chance, (found.accuracy,))
+    starts = tuple(clustering_accuracy(known, one) for one in start_labels)
+    return CellScores(found.accuracy, found.ari, found.nmi, found.chance, starts, left_out)
 
 
 def _one_cluster(known: tuple[str, ...], k: int, left_out: int) -> CellScores:

@@ -8,10 +8,9 @@ from localelastic.errors import SettingError
 from localelastic.experiments.tables.baselines import BaselineCell
 from localelastic.experiments.tables.cell import NetworkCell, Part
 from localelastic.experiments.tables.rows import BaselineRow, Row
-from localelastic.models import WarmUp, published_warm_up
+from localelastic.models import PUBLISHED_WIDTHS, WarmUp, published_warm_up
 
 PROTOCOLS = ("published", "algorithm1", "ours")
-WIDTHS = {"two-layer": 40960, "resnet": 4096}
 N_PUBLISHED = 1000
 _LEAST_BATCH = 20
 
@@ -94,18 +93,20 @@ def cell_of(
     if isinstance(row, BaselineRow):
         return BaselineCell(part, row.method, scale.epochs, seed, classifier)
     family = row.network.removesuffix("-linear")
-    width = max(8, round(WIDTHS[family] * scale.width)) if family in WIDTHS else None
+    published = PUBLISHED_WIDTHS.get(family)
+    width = None if published is None else max(8, round(published * scale.width))
     if not row.trained:
         settings = WarmUp(epochs=0)
     elif protocol == "ours":
         settings = WarmUp()
     else:
-        settings = _published(row, dataset, primary, scale, width)
+        share = 1.0 if width is None or published is None else width / published
+        settings = _published(row, dataset, primary, scale, share)
     return NetworkCell(part, row.network, width, row.loss, settings, protocol == "algorithm1", seed)
 
 
 def _published(
-    row: Row, dataset: str, primary: tuple[str, ...], scale: TableScale, width: int | None
+    row: Row, dataset: str, primary: tuple[str, ...], scale: TableScale, share: float
 ) -> WarmUp:
     """Of the scripts, in which 3 against 5 and CIFAR-10 have batches of 500."""
     settings = published_warm_up(row.network, row.loss)
@@ -114,9 +115,8 @@ def _published(
         settings, batch = replace(settings, epochs=200), 500
     elif primary == ("3", "5"):
         batch = 500
-    share = 1.0 if width is None else width / WIDTHS[row.network.removesuffix("-linear")]
     assert settings.lr is not None  # the published settings name one
-    unstable = width is not None and row.loss == "squared" and not row.network.endswith("-linear")
+    unstable = row.loss == "squared" and not row.network.endswith("-linear")
     return replace(
         settings,
         epochs=max(2, round(settings.epochs * scale.epochs)),

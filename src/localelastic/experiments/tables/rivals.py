@@ -6,14 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from localelastic.cluster import Neighbours, clustering_accuracy
+from localelastic.cluster import N_NEIGHBORS, Neighbours, clustering_accuracy
 from localelastic.data import Examples
-from localelastic.experiments.tables.cell import NetworkCell, penultimate
+from localelastic.experiments.tables.cell import NetworkCell, penultimate, warmed_up
 from localelastic.matrix import SimilarityMatrix
-from localelastic.models import LOSSES, build_network, warm_up
 from localelastic.similarity import Kernelized
-
-N_NEIGHBORS = 5
 
 
 @dataclass(frozen=True)
@@ -29,25 +26,15 @@ def measured_rivals(cell: RivalCell) -> dict[str, float]:
     Raises:
         MeasurementError: the warm-up diverged.
     """
-    spec = cell.network
-    task = spec.part.task()
-    model = build_network(spec.network, task.primary.shape, width=spec.width, seed=spec.seed)
-    warm_up(
-        model,
-        task.primary,
-        task.auxiliary,
-        loss=LOSSES[spec.loss],
-        settings=spec.settings,
-        seed=spec.seed,
-    )
-    model.eval()
+    task, model, _ = warmed_up(cell.network)
+    seed = cell.network.seed
     features = penultimate(model, task.primary)
     pixels = task.primary.inputs.flatten(1).numpy()
     return {
         f"penultimate features, {N_NEIGHBORS} neighbours": _neighbours(
-            features, task.primary, spec.seed
+            features, task.primary, seed
         ),
-        f"pixels, {N_NEIGHBORS} neighbours": _neighbours(pixels, task.primary, spec.seed),
+        f"pixels, {N_NEIGHBORS} neighbours": _neighbours(pixels, task.primary, seed),
     }
 
 

@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from localelastic.cluster import Clustering, KMeans, Neighbours, clustering_accuracy
+from localelastic.cluster import N_NEIGHBORS, Clustering, KMeans, Neighbours, clustering_accuracy
 from localelastic.errors import SettingError
 from localelastic.experiments.tables.cell import NetworkFound
 from localelastic.matrix import SimilarityMatrix, of_same_steps
@@ -81,10 +81,10 @@ class Setting:
 CANDIDATES = tuple(
     Setting(clustering, normalized, networks)
     for clustering, normalized, networks in product(
-        (KMeans(), Neighbours(5), Neighbours(10), Neighbours(20)), (False, True), (1, 3)
+        (KMeans(), Neighbours(N_NEIGHBORS), Neighbours(10), Neighbours(20)), (False, True), (1, 3)
     )
 )
-DEFAULT = Setting(Neighbours(5), normalized=False, networks=1)
+DEFAULT = Setting(Neighbours(N_NEIGHBORS), normalized=False, networks=1)
 """What :func:`localelastic.cluster.cluster_by_elasticity` does unless told otherwise."""
 PRINTED = Setting(KMeans(), normalized=False, networks=1)
 """The paper's."""
