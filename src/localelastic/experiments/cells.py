@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -75,6 +75,29 @@ def computed(
         found[different[number]] = value
         progress(stage, len(found), len(different))
     return [found[cell] for cell in cells]
+
+
+def survivors(
+    found: Iterable[tuple[Cell, Found | Failed]], words: Callable[[Cell], str], notes: list[str]
+) -> Iterator[tuple[Cell, Found]]:
+    """Those that came to an end; of each other one a note is added.
+
+    Args:
+        found: cells, or what else stands for a run, with their values.
+        words: what a run is.
+        notes: of the record.
+    """
+    for cell, value in found:
+        if isinstance(value, Failed):
+            notes.append(f"{words(cell)}: {value.reason}. It is left out.")
+        else:
+            yield cell, value
+
+
+def moments(result: dict[str, Found | Failed] | Failed) -> Iterator[tuple[str, Found | Failed]]:
+    """The parts of a cell that ends also if some of its parts came to nothing."""
+    assert not isinstance(result, Failed)  # it catches what its parts raise
+    yield from result.items()
 
 
 def _numbered(number: int, kept: Callable[..., Found], *given: object) -> tuple[int, Found]:

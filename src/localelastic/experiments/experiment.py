@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -13,6 +13,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from localelastic.errors import SettingError
+from localelastic.experiments.cells import Cell, Failed, Found, computed
 from localelastic.experiments.environment import environment
 from localelastic.report.experiment_record import ExperimentRecord
 from localelastic.shapes import Progress, silent
@@ -78,6 +79,24 @@ class Request:
     cache: Path | None = None
     workers: int = 1
     protocol: str = "published"
+
+    def compute(
+        self,
+        function: Callable[[Cell], Found],
+        cells: Sequence[Cell],
+        *,
+        progress: Progress,
+        stage: str,
+    ) -> list[Found | Failed]:
+        """:func:`computed`, with this request's workers and cache."""
+        return computed(
+            function,
+            cells,
+            workers=self.workers,
+            cache=self.cache,
+            progress=progress,
+            stage=stage,
+        )
 
     def __post_init__(self) -> None:
         if self.scale not in SCALES:

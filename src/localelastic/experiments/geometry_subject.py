@@ -150,6 +150,12 @@ def start(
     return model, 2 / steepest if steepest > 0 else torch.inf
 
 
+def run_words(run: tuple[str, str, int]) -> str:
+    """Kind of network, moment and seed."""
+    kind, moment, seed = run
+    return f"{kind}, {moment}, seed {seed}"
+
+
 def published_lr(scale: GeometryScale) -> float:
     """The published step size, on our loss, at the width of this scale."""
     return 2 * PUBLISHED_LR / scale.width

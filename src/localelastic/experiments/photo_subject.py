@@ -23,7 +23,7 @@ from localelastic.data.photos import (
     shipped_photo,
 )
 from localelastic.errors import DataError, MeasurementError, ModelError, ReadError
-from localelastic.experiments.cells import Failed, computed
+from localelastic.experiments.cells import Failed
 from localelastic.experiments.experiment import Request
 from localelastic.experiments.published import published
 from localelastic.measure import prediction_change
@@ -205,14 +205,7 @@ def take_all(
         MeasurementError: one of them gave no finite prediction.
     """
     found: list[Taken] = []
-    for one in computed(
-        take,
-        steps,
-        workers=request.workers,
-        cache=request.cache,
-        progress=progress,
-        stage=stage,
-    ):
+    for one in request.compute(take, steps, progress=progress, stage=stage):
         if isinstance(one, Failed):
             raise MeasurementError(one.reason)
         found.append(one)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from localelastic.errors import MeasurementError
-from localelastic.experiments.cells import Failed, computed
+from localelastic.experiments.cells import Failed, survivors
 from localelastic.experiments.experiment import PARALLEL, Cost, Costs, Experiment, Request
 from localelastic.experiments.published import columns_of, published
 from localelastic.experiments.tables.cell import (
@@ -107,21 +107,16 @@ class Better(Experiment):
         for some in (*developed.values(), *reported.values()):
             some[0].part.task()  # what is wrong with the data shows now
         cells = [one for some in (*developed.values(), *reported.values()) for one in some]
-        how: dict[str, Any] = {
-            "workers": request.workers,
-            "cache": request.cache,
-            "progress": progress,
-        }
-        values = dict(zip(cells, computed(measured, cells, stage="networks", **how), strict=True))
+        notes: list[str] = []
+        networks = request.compute(measured, cells, progress=progress, stage="networks")
+        values = dict(survivors(zip(cells, networks, strict=True), _words, notes))
         rivals = [RivalCell(some[0]) for some in reported.values()]
-        beside = dict(
-            zip(rivals, computed(measured_rivals, rivals, stage="rivals", **how), strict=True)
-        )
-        notes = [
-            f"{' '.join(cell.part.primary)}, seed {cell.seed}: {value.reason}. It is left out."
-            for cell, value in values.items()
-            if isinstance(value, Failed)
-        ]
+        found = request.compute(measured_rivals, rivals, progress=progress, stage="rivals")
+        beside = {
+            rival: one
+            for rival, one in zip(rivals, found, strict=True)
+            if not isinstance(one, Failed)  # its network has a note already
+        }
         table = self._choose([_found(some, values) for some in developed.values()])
         if not table:
             raise MeasurementError(f"no network came to an end (first: {notes[0]})")
@@ -180,8 +175,8 @@ class Better(Experiment):
         self,
         chosen: Setting,
         reported: dict[tuple[str, int], list[NetworkCell]],
-        values: dict[NetworkCell, Any],
-        beside: dict[RivalCell, Any],
+        values: dict[NetworkCell, NetworkFound],
+        beside: dict[RivalCell, dict[str, float]],
     ) -> Iterator[Quantity]:
         settings = dict.fromkeys((chosen, DEFAULT, PRINTED))
         columns: list[str] = self._printed["columns"]
@@ -197,16 +192,14 @@ class Better(Experiment):
                     yield self._quantity(column, f"{role}: {setting.label}", accuracies)
         rows: dict[tuple[str, str], list[float]] = {}
         for (column, _), cells in reported.items():
-            first, rival = values[cells[0]], beside[RivalCell(cells[0])]
-            if not isinstance(first, Failed):
-                score = first.scores[PENULTIMATE]
+            if cells[0] in values:
+                score = values[cells[0]].scores[PENULTIMATE]
                 rows.setdefault(("penultimate features, K-means", column), []).append(
                     score.accuracy
                 )
                 rows.setdefault((CHANCE, column), []).append(score.chance)
-            if not isinstance(rival, Failed):
-                for name, accuracy in rival.items():
-                    rows.setdefault((name, column), []).append(accuracy)
+            for name, accuracy in beside.get(RivalCell(cells[0]), {}).items():
+                rows.setdefault((name, column), []).append(accuracy)
         for name in dict.fromkeys(name for name, _ in rows):
             for column in columns:
                 if (name, column) in rows:
@@ -237,8 +230,12 @@ class Better(Experiment):
         )
 
 
-def _found(cells: list[NetworkCell], values: dict[NetworkCell, Any]) -> list[NetworkFound]:
-    return [values[cell] for cell in cells if not isinstance(values[cell], Failed)]
+def _words(cell: NetworkCell) -> str:
+    return f"{' '.join(cell.part.primary)}, seed {cell.seed}"
+
+
+def _found(cells: list[NetworkCell], values: dict[NetworkCell, NetworkFound]) -> list[NetworkFound]:
+    return [values[cell] for cell in cells if cell in values]
 
 
 def _finding(chosen: Setting, quantities: list[Quantity]) -> str:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from localelastic.analysis import correlation
 from localelastic.data.geometry import GEOMETRIES
 from localelastic.errors import MeasurementError
-from localelastic.experiments.cells import Failed, computed
+from localelastic.experiments.cells import Failed, moments, survivors
 from localelastic.experiments.experiment import PARALLEL, Cost, Costs, Experiment, Request
 from localelastic.experiments.geometry_subject import (
     NEAR,
@@ -78,26 +78,20 @@ class DistanceFigure(Experiment):
         found: Found = {}
         series: dict[str, np.ndarray] = {}
         notes: list[str] = []
-        results = computed(
-            measured,
-            cells,
-            workers=request.workers,
-            cache=request.cache,
-            progress=progress,
-            stage="networks",
+        results = request.compute(measured, cells, progress=progress, stage="networks")
+        runs = (
+            ((Subject(cell.geometry, cell.network, step), cell.seed), one)
+            for cell, result in zip(cells, results, strict=True)
+            for step, one in moments(result)
         )
-        for cell, result in zip(cells, results, strict=True):
-            assert not isinstance(result, Failed)  # each of its fits may be
-            for step, one in result.items():
-                subject = Subject(cell.geometry, cell.network, step)
-                if isinstance(one, Failed):
-                    notes.append(f"{subject.group}, seed {cell.seed}: {one.reason}. Left out.")
-                    continue
-                found.setdefault(subject, []).append(one.numbers)
-                if cell.seed == request.seeds[0]:
-                    series[f"{subject.group}/signed"] = one.signed
-                    series[f"{subject.geometry}/distances"] = one.distances
-                    series[f"{subject.geometry}/points"] = one.points
+        for (subject, seed), one in survivors(
+            runs, lambda run: f"{run[0].group}, seed {run[1]}", notes
+        ):
+            found.setdefault(subject, []).append(one.numbers)
+            if seed == request.seeds[0]:
+                series[f"{subject.group}/signed"] = one.signed
+                series[f"{subject.geometry}/distances"] = one.distances
+                series[f"{subject.geometry}/points"] = one.points
         quantities = tuple(
             one for subject, seeds in found.items() for one in self._quantities(subject, seeds)
         )

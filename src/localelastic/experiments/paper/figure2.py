@@ -12,7 +12,7 @@ from torch import nn
 
 from localelastic.data import Examples
 from localelastic.errors import MeasurementError
-from localelastic.experiments.cells import Failed, computed
+from localelastic.experiments.cells import survivors
 from localelastic.experiments.experiment import PARALLEL, Cost, Costs, Experiment, Request
 from localelastic.measure import prediction_change
 from localelastic.models import SquaredLoss, TwoLayer, WarmUp, sharpness, warm_up
@@ -161,21 +161,13 @@ class Figure2(Experiment):
         """One step on each classifier with every seed."""
         width, epochs = SCALES[request.scale]
         cells = [Cell(kind, width, epochs, seed) for kind in KINDS for seed in request.seeds]
-        results = computed(
-            stepped,
-            cells,
-            workers=request.workers,
-            cache=request.cache,
-            progress=progress,
-            stage="steps",
-        )
+        results = request.compute(stepped, cells, progress=progress, stage="steps")
         found: dict[str, list[dict[str, float]]] = {}
         series: dict[str, np.ndarray] = {"around": AROUND, "side": SIDE}
         notes: list[str] = []
-        for cell, one in zip(cells, results, strict=True):
-            if isinstance(one, Failed):
-                notes.append(f"{cell.kind}, seed {cell.seed}: {one.reason}. Left out.")
-                continue
+        for cell, one in survivors(
+            zip(cells, results, strict=True), lambda c: f"{c.kind}, seed {c.seed}", notes
+        ):
             if cell.kind not in found:  # the first seed that came to an end
                 for name in ("before", "change", "first_order", "marked", "plane"):
                     series[f"{cell.kind}/{name}"] = getattr(one, name)

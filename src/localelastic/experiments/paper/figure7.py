@@ -13,9 +13,9 @@ from scipy.spatial.distance import cdist
 from localelastic.analysis import activation_cosine, correlation
 from localelastic.errors import MeasurementError
 from localelastic.experiments.activation import Growth, cosine_of_wide, growth, patterns
-from localelastic.experiments.cells import Failed, computed
+from localelastic.experiments.cells import Failed, moments, survivors
 from localelastic.experiments.experiment import PARALLEL, Cost, Costs, Experiment, Request
-from localelastic.experiments.geometry_subject import SCALES, Fitted, GeometryScale, fit
+from localelastic.experiments.geometry_subject import SCALES, Fitted, GeometryScale, fit, run_words
 from localelastic.experiments.published import published
 from localelastic.plots.distance import distance_scatter
 from localelastic.plots.lines import Line, draw_lines
@@ -122,27 +122,27 @@ class Figure7(Experiment):
         """Fit three networks with every seed; grow the untrained one."""
         scale, widths = SCALES[request.scale], WIDTHS[request.scale]
         cells = [Cell(kind, scale, seed) for kind in NETWORKS for seed in request.seeds]
-        how = {"workers": request.workers, "cache": request.cache, "progress": progress}
-        results = computed(measured, cells, stage="networks", **how)  # type: ignore[arg-type]
+        results = request.compute(measured, cells, progress=progress, stage="networks")
         found: dict[tuple[str, str], list[Measured]] = {}
         series: dict[str, np.ndarray] = {}
         notes: list[str] = []
-        for cell, result in zip(cells, results, strict=True):
-            assert not isinstance(result, Failed)  # each of its moments may be
-            for moment, one in result.items():
-                if isinstance(one, Failed):
-                    reason = f"{cell.kind}, {moment}, seed {cell.seed}: {one.reason}. Left out."
-                    notes.append(reason)
-                    continue
-                found.setdefault((cell.kind, moment), []).append(one)
-                if cell.seed == request.seeds[0]:
-                    series[f"{cell.kind}/{moment}/signed"] = one.signed
-                    series[f"{cell.kind}/{moment}/cosine"] = one.cosine
-                    for name in ("geodesic", "euclidean", "wide"):
-                        series[name] = getattr(one, name)
+        runs = (
+            ((cell.kind, moment, cell.seed), one)
+            for cell, result in zip(cells, results, strict=True)
+            for moment, one in moments(result)
+        )
+        for (kind, moment, seed), one in survivors(runs, run_words, notes):
+            found.setdefault((kind, moment), []).append(one)
+            if seed == request.seeds[0]:
+                series[f"{kind}/{moment}/signed"] = one.signed
+                series[f"{kind}/{moment}/cosine"] = one.cosine
+                for name in ("geodesic", "euclidean", "wide"):
+                    series[name] = getattr(one, name)
         if not {("ReLU", "fitted"), ("sigmoid", "fitted")} <= found.keys():
             raise MeasurementError(f"no fit to show came to an end (first: {notes[0]})")
-        grown = computed(growth, [Growth(widths, s) for s in request.seeds], stage="widths", **how)  # type: ignore[arg-type]
+        grown = request.compute(
+            growth, [Growth(widths, s) for s in request.seeds], progress=progress, stage="widths"
+        )
         both = [one for one in grown if not isinstance(one, Failed)]
         series["widths"] = np.array(widths)
         series["normal"] = np.array([normal for normal, _ in both])

@@ -14,7 +14,7 @@ from localelastic.experiments.along_training import (
     along_torus,
     units,
 )
-from localelastic.experiments.cells import Failed, computed
+from localelastic.experiments.cells import survivors
 from localelastic.experiments.experiment import PARALLEL, Cost, Costs, Experiment, Request
 from localelastic.plots.over_training import over_training_figure
 from localelastic.report.experiment import Picture
@@ -89,21 +89,13 @@ class OverTraining(Experiment):
     def measure(self, request: Request, progress: Progress) -> ExperimentRecord:
         """Every training with every seed."""
         cells = [one for seed in request.seeds for one in runs(request.scale, seed).items()]
-        results = computed(
-            along,
-            cells,
-            workers=request.workers,
-            cache=request.cache,
-            progress=progress,
-            stage="trainings",
-        )
+        results = request.compute(along, cells, progress=progress, stage="trainings")
         notes: list[str] = []
         whole: dict[str, list[Found]] = {}
-        for (name, run), one in zip(cells, results, strict=True):
-            if isinstance(one, Failed):
-                notes.append(f"{name}, seed {run.seed}: {one.reason}. Left out.")
-            else:
-                whole.setdefault(name, []).append(one)
+        for (name, _), one in survivors(
+            zip(cells, results, strict=True), lambda c: f"{c[0]}, seed {c[1].seed}", notes
+        ):
+            whole.setdefault(name, []).append(one)
         if not {RELU, LINEAR, STABLE, CNN} <= whole.keys():
             raise MeasurementError(f"a training came to nothing in every seed (first: {notes[0]})")
         for name, seeds in whole.items():

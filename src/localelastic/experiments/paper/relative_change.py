@@ -9,7 +9,7 @@ import numpy as np
 
 from localelastic.errors import MeasurementError
 from localelastic.experiments.activation import equation_4, patterns
-from localelastic.experiments.cells import Failed, computed
+from localelastic.experiments.cells import Failed, moments, survivors
 from localelastic.experiments.experiment import PARALLEL, Cost, Costs, Experiment, Request
 from localelastic.experiments.geometry_subject import (
     NEAR,
@@ -18,6 +18,7 @@ from localelastic.experiments.geometry_subject import (
     GeometryScale,
     fit,
     published_lr,
+    run_words,
 )
 from localelastic.experiments.published import published
 from localelastic.experiments.sign_readout import Errors, Steps, errors
@@ -120,25 +121,22 @@ class RelativeChange(Experiment):
             for width in reversed(widths)
             for seed in request.seeds
         ]
-        how = {"workers": request.workers, "cache": request.cache, "progress": progress}
-        results = computed(measured, cells, stage="networks", **how)  # type: ignore[arg-type]
-        steps = computed(errors, stepped, stage="real steps", **how)  # type: ignore[arg-type]
+        results = request.compute(measured, cells, progress=progress, stage="networks")
+        steps = request.compute(errors, stepped, progress=progress, stage="real steps")
         notes: list[str] = []
         found: dict[tuple[str, str], list[dict[str, float]]] = {}
-        for cell, result in zip(cells, results, strict=True):
-            assert not isinstance(result, Failed)  # each of its moments may be
-            for moment, one in result.items():
-                if isinstance(one, Failed):
-                    reason = f"{cell.kind}, {moment}, seed {cell.seed}: {one.reason}. Left out."
-                    notes.append(reason)
-                else:
-                    found.setdefault((cell.kind, moment), []).append(one)
+        runs = (
+            ((cell.kind, moment, cell.seed), one)
+            for cell, result in zip(cells, results, strict=True)
+            for moment, one in moments(result)
+        )
+        for (kind, moment, _), numbers in survivors(runs, run_words, notes):
+            found.setdefault((kind, moment), []).append(numbers)
         whole: dict[tuple[bool, int], list[Errors]] = {}
-        for one_step, errs in zip(stepped, steps, strict=True):
-            if isinstance(errs, Failed):
-                notes.append(f"{one_step.width} units, seed {one_step.seed}: {errs.reason}.")
-            else:
-                whole.setdefault((one_step.assumed, one_step.width), []).append(errs)
+        for step, errs in survivors(
+            zip(stepped, steps, strict=True), lambda s: f"{s.width} units, seed {s.seed}", notes
+        ):
+            whole.setdefault((step.assumed, step.width), []).append(errs)
         missing = {(assumed, width) for assumed in (True, False) for width in widths} - whole.keys()
         if missing or not {(kind, UNTRAINED) for kind in KINDS} <= found.keys():
             raise MeasurementError(f"nothing to compare with equation (4) (first: {notes[0]})")

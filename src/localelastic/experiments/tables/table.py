@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from localelastic.errors import MeasurementError
-from localelastic.experiments.cells import Failed, computed
+from localelastic.experiments.cells import Failed, survivors
 from localelastic.experiments.experiment import PARALLEL, Costs, Experiment, Request
 from localelastic.experiments.published import columns_of, published
 from localelastic.experiments.tables.baselines import BaselineCell, measured_baseline
@@ -79,13 +79,9 @@ class Table(Experiment):
             load_classifier(request.classifier)
         for part in dict.fromkeys(slot.cell.part for slot in slots):
             part.task()  # what is wrong with the data shows now
-        values = self._values([slot.cell for slot in slots], request, progress)
         notes = [*self._missing(request)]
-        notes += [
-            f"{_words(cell)}: {value.reason}. It is left out."
-            for cell, value in values.items()
-            if isinstance(value, Failed)
-        ]
+        cells = [slot.cell for slot in slots]
+        values = dict(survivors(self._values(cells, request, progress).items(), _words, notes))
         quantities = tuple(self._quantities(slots, values))
         if not quantities:
             raise MeasurementError(f"no cell came to an end (first: {notes[0]})")
@@ -119,21 +115,17 @@ class Table(Experiment):
         self, cells: list[Cell], request: Request, progress: Progress
     ) -> dict[Cell, NetworkFound | CellScores | Failed]:
         """Of either kind of cell."""
-        how: dict[str, Any] = {
-            "workers": request.workers,
-            "cache": request.cache,
-            "progress": progress,
-        }
         networks = [cell for cell in cells if isinstance(cell, NetworkCell)]
         others = [cell for cell in cells if isinstance(cell, BaselineCell)]
         found: dict[Cell, NetworkFound | CellScores | Failed] = {}
         if others:
-            values = computed(measured_baseline, others, stage="baselines", **how)
+            values = request.compute(
+                measured_baseline, others, progress=progress, stage="baselines"
+            )
             found.update(zip(others, values, strict=True))
         if networks:
-            found.update(
-                zip(networks, computed(measured, networks, stage="networks", **how), strict=True)
-            )
+            kernels = request.compute(measured, networks, progress=progress, stage="networks")
+            found.update(zip(networks, kernels, strict=True))
         return found
 
     @property
@@ -188,8 +180,8 @@ class Table(Experiment):
     def _quantities(self, slots: list[_Slot], values: dict[Cell, Any]) -> Iterator[Quantity]:
         found: dict[tuple[str, str], list[CellScores]] = {}
         for slot in slots:
-            value = values[slot.cell]
-            if not isinstance(value, Failed):
+            if slot.cell in values:
+                value = values[slot.cell]
                 score = value.scores[slot.row.similarity] if isinstance(slot.row, Row) else value
                 found.setdefault((slot.row.label, slot.column), []).append(score)
         printed = self._printed["rows"]
