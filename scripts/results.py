@@ -2,7 +2,8 @@
 """Write docs/results.md and a page per experiment from the records in docs/results.
 
 scripts/results.py                    write the pages of all records
-scripts/results.py RUN_FOLDER ...     take these finished runs in first
+scripts/results.py RUN_FOLDER ...     take these finished runs in first, each as the experiment is
+                                      named, or as RUN_FOLDER=NAME says
 
 """
 
@@ -21,22 +22,22 @@ _KEPT = ("record.json", "series.npz")
 def pages() -> dict[Path, str]:
     """The text of every page, by its place."""
     folders = sorted((DOCS / "results").iterdir(), key=lambda folder: folder.name)
-    records = [ExperimentRecord.read(folder) for folder in folders]
+    records = {folder.name: ExperimentRecord.read(folder) for folder in folders}
     written = {}
-    for folder, record in zip(folders, records, strict=True):
+    for name, record in records.items():
         pictures = [
             (f"{picture.name}.png", picture.caption)
             for picture in experiment_named(record.name).draw(record)
         ]
-        written[folder / "README.md"] = experiment_page(record, pictures)
+        written[DOCS / "results" / name / "README.md"] = experiment_page(record, pictures)
     written[DOCS / "results.md"] = comparison_page(records)
     return written
 
 
-def take_in(run: Path) -> None:
+def take_in(run: Path, name: str) -> None:
     """A finished run: its record, and its pictures drawn anew."""
     record = ExperimentRecord.read(run)
-    folder = DOCS / "results" / record.name
+    folder = DOCS / "results" / (name or record.name)
     folder.mkdir(parents=True, exist_ok=True)
     for name in _KEPT:
         if (run / name).exists():
@@ -47,7 +48,8 @@ def take_in(run: Path) -> None:
 
 if __name__ == "__main__":
     for given in sys.argv[1:]:
-        take_in(Path(given))
+        run, _, name = given.partition("=")
+        take_in(Path(run), name)
     for path, text in pages().items():
         path.write_text(text, encoding="utf-8")
         print(path)

@@ -6,8 +6,9 @@ import errno
 import io
 import os
 import sys
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -17,8 +18,7 @@ from threadpoolctl import threadpool_limits
 from localelastic.cli import main
 
 
-@dataclass(frozen=True)
-class Ran:
+class Ran(NamedTuple):
     code: int | str | None
     out: str
     err: str
@@ -32,11 +32,11 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def run(here, monkeypatch, capsys):
-    """``run("mnist", ...)``: exit code and both streams of ``localelastic cluster mnist ...``."""
+def call(here, monkeypatch, capsys):
+    """``call("list")``: exit code and both streams of ``localelastic list``."""
 
-    def run(*words: object) -> Ran:
-        monkeypatch.setattr(sys, "argv", ["localelastic", "cluster", *map(str, words)])
+    def call(*words: object) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["localelastic", *map(str, words)])
         code = 0
         try:
             main()
@@ -44,7 +44,13 @@ def run(here, monkeypatch, capsys):
             code = end.code
         return Ran(code, *capsys.readouterr())
 
-    return run
+    return call
+
+
+@pytest.fixture
+def run(call):
+    """``run("mnist", ...)``: of ``localelastic cluster mnist ...``."""
+    return partial(call, "cluster")
 
 
 @pytest.fixture

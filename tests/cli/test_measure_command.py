@@ -15,7 +15,6 @@ import localelastic
 import localelastic.experiments.measure as job
 import localelastic.report.effect as pictures
 from localelastic import Logits, OneClass, prediction_change
-from localelastic.cli import main
 from localelastic.experiments.subject import load_subject
 from localelastic.measure import Finding, Preflight
 
@@ -26,23 +25,13 @@ FINDINGS = (
 
 
 @pytest.fixture
-def measure(here, monkeypatch, capsys):
+def measure(call, here, monkeypatch):
     """``measure("measure", "model.py:pictures", ...)``: exit code and both streams."""
     (here / "model.py").write_text(SUBJECTS)
     path, modules = sys.path[:], set(sys.modules)
     monkeypatch.setattr(job, "preflight", lambda *_, **__: Preflight(FINDINGS))
     monkeypatch.setattr(pictures, "_png", lambda *_: "data:image/png;base64,")
-
-    def measure(*words):
-        monkeypatch.setattr(sys, "argv", ["localelastic", *map(str, words)])
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code
-        return code, *capsys.readouterr()
-
-    yield measure
+    yield call
     sys.path[:] = path
     for name in set(sys.modules) - modules:
         if name in ("model", "pack", "pack.inner", "broken", "wrong"):

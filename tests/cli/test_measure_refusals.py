@@ -10,8 +10,6 @@ import sys
 
 import pytest
 
-from localelastic.cli import main
-
 SUBJECTS = """
 import torch
 from torch import nn
@@ -64,21 +62,11 @@ LINE = next(k for k, line in enumerate(SUBJECTS.splitlines(), 1) if "line of the
 
 
 @pytest.fixture
-def command(here, monkeypatch, capsys):
+def command(call, here):
     """``command("measure own.py:ignored ...")``: exit code and both streams."""
     (here / "own.py").write_text(SUBJECTS)
     path, modules = sys.path[:], set(sys.modules)
-
-    def command(words):
-        monkeypatch.setattr(sys, "argv", ["localelastic", *words.split()])
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code
-        return code, *capsys.readouterr()
-
-    yield command
+    yield lambda words: call(*words.split())
     sys.path[:] = path
     for name in set(sys.modules) - modules:
         if name == "localelastic_user_own":

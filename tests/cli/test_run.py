@@ -3,29 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 
-from localelastic.cli import main
 from localelastic.report.experiment_record import ExperimentRecord
-
-
-@pytest.fixture
-def called(here, monkeypatch, capsys):
-    """``called("run", "figure2", ...)``: exit code and both streams."""
-
-    def called(*words):
-        monkeypatch.setattr(sys, "argv", ["localelastic", *map(str, words)])
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code
-        return code, *capsys.readouterr()
-
-    return called
-
 
 NAMES = [
     *(f"figure{number}" for number in (1, 2, 4, 5, 6, 7)),
@@ -34,19 +15,19 @@ NAMES = [
 ]
 
 
-def test_all_are_listed_and_no_name_is_cut(called, monkeypatch):
+def test_all_are_listed_and_no_name_is_cut(call, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    code, out, _ = called("list")
+    code, out, _ = call("list")
     assert code == 0
     for name in NAMES:
         assert f"{name} " in out
-    listed = json.loads(called("list", "--json")[1])
+    listed = json.loads(call("list", "--json")[1])
     assert sorted(listed) == sorted(NAMES)
     assert set(listed["figure1"]["costs"]) == {"smoke", "quick", "paper"}
 
 
-def test_a_run_leaves_a_folder(called, here):
-    code, out, _ = called("run", "figure2", "--scale", "smoke", "--seeds", 2, "--seed", 3)
+def test_a_run_leaves_a_folder(call, here):
+    code, out, _ = call("run", "figure2", "--scale", "smoke", "--seeds", 2, "--seed", 3)
     assert code == 0
     folder = here / "runs" / "figure2-smoke"
     assert {path.name for path in folder.iterdir()} == {
@@ -60,11 +41,11 @@ def test_a_run_leaves_a_folder(called, here):
     page = (folder / "report.html").read_text()
     assert "95 % interval" in page
     assert record.to_json() == (folder / "record.json").read_text()
-    assert called("run", "figure2", "--scale", "smoke", "--out", folder)[0] == 2
+    assert call("run", "figure2", "--scale", "smoke", "--out", folder)[0] == 2
 
 
-def test_json(called, here):
-    code, out, _ = called("run", "figure2", "--scale", "smoke", "--json", "--out", "o")
+def test_json(call, here):
+    code, out, _ = call("run", "figure2", "--scale", "smoke", "--json", "--out", "o")
     assert code == 0
     assert json.loads(out)["name"] == "figure2"
 
@@ -82,13 +63,15 @@ def test_json(called, here):
         ("figure1 --workers 0", "workers of 1 or more"),
         ("figure1 --photos .", "does not take photos"),
         ("figure1 --protocol ours", "does not take protocol"),
+        ("figure1 --rows CNN", "does not take rows"),
+        ("table3 --scale smoke --rows perceptron", "expected rows to be part of one of"),
         ("table1 --scale smoke --protocol mine", "expected protocol to be one of"),
         ("table2 --scale smoke --data none.npz", "none.npz"),
         ("table4 --scale smoke --classifier none.pth", "none.pth"),
     ],
 )
-def test_refusals(called, here, words, message):
-    code, out, err = called("run", *words.split())
+def test_refusals(call, here, words, message):
+    code, out, err = call("run", *words.split())
     assert code == 2
     assert message in err
     assert not out

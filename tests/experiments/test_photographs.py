@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from localelastic.errors import DataError, MeasurementError, ModelError, ReadError, SettingError
 from localelastic.experiments import Request, experiment_named, run_experiment, write_experiment
-from localelastic.experiments.paper.figure5 import Changes, Figure5, numbers
+from localelastic.experiments.paper.figure5 import Figure5
 from localelastic.experiments.paper.figure6 import (
     ALONE_FIRST,
     ALONE_SECOND,
@@ -20,6 +20,7 @@ from localelastic.experiments.paper.figure6 import (
     TESTS,
     Figure6,
 )
+from localelastic.experiments.photo_changes import Changes, numbers
 from localelastic.experiments.photo_subject import (
     TABBY,
     TIGER_CAT,

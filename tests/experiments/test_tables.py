@@ -131,6 +131,21 @@ def test_smoke(table, tmp_path):
     assert experiment_named(table).draw(again)
 
 
+def test_rows_can_be_chosen():
+    table = experiment_named("table5")
+    record = run_experiment(table, Request("smoke", (0,), rows="RANDOM"))
+    assert set(record.groups()) == {"l2-relative (random)", "l2-kernelized (random)", "chance"}
+    assert record.settings["rows"] == "only those with RANDOM in their label"
+    assert "Of 12 cells of Table 5 ours lie" in record.finding
+
+
+def test_rows_that_the_paper_does_not_have():
+    record = run_experiment(experiment_named("table1"), Request("smoke", (0,), rows="untrained"))
+    assert record.finding == (
+        "None of the rows is in the paper (l2-kernelized (two-layer, untrained))."
+    )
+
+
 @pytest.mark.parametrize("label", ["l2-kernelized (random)", "l2-kernelized (ours)"])
 def test_a_quick_table_gives_what_is_stored(label):
     """The first column of the documented Table 5, computed again."""

@@ -48,6 +48,9 @@ Protocol = Annotated[
         default=Request.protocol,
     ),
 ]
+Rows = Annotated[
+    str | None, _run("TEXT", "Of a table: only rows with this in their label.", default="all")
+]
 
 Photos = Annotated[Path | None, _data("FOLDER", "Photographs, one sub-folder per class.")]
 Classifier = Annotated[Path | None, _data("FILE", "A checkpoint of a classifier of photographs.")]

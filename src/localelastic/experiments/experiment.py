@@ -69,6 +69,7 @@ class Request:
         cache: where finished parts are kept, so that a run that was killed goes on.
         workers: parts computed at once, each on one thread.
         protocol: of a table: published, algorithm1 or ours.
+        rows: of a table: only those whose label has this in it; all if empty.
     """
 
     scale: str = "quick"
@@ -79,6 +80,7 @@ class Request:
     cache: Path | None = None
     workers: int = 1
     protocol: str = "published"
+    rows: str = ""
 
     def compute(
         self,
@@ -152,7 +154,7 @@ def run_experiment(
         InputError: a request that cannot be met.
         MeasurementError: nothing could be measured.
     """
-    for name in ("photos", "classifier", "data", "cache", "workers", "protocol"):
+    for name in ("photos", "classifier", "data", "cache", "workers", "protocol", "rows"):
         if name not in experiment.takes and getattr(request, name) != getattr(Request(), name):
             raise SettingError(f"{experiment.name} does not take {name}; leave it out")
     if not request.seeds:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -38,8 +39,12 @@ from localelastic.shapes import Progress
 
 LRS = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
 """Step sizes that are looked at; the paper does not give its own."""
+QUICK_LRS = LRS[:5]
+"""Without the two largest."""
 FEW_LRS = (1e-4, 1e-3)
 THUMBNAIL = 112
+
+Chosen = TypeVar("Chosen", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -194,6 +199,22 @@ def take(step: Step) -> Taken:
         first.numpy(),
         hidden,
     )
+
+
+def settled(
+    request: Request, choose: Callable[[int], Chosen], why: str
+) -> tuple[Request, list[Chosen], list[str]]:
+    """Photographs of every seed; one seed and a note where all choose the same.
+
+    Args:
+        request: with its seeds.
+        choose: photographs of a seed.
+        why: the note.
+    """
+    choices = [choose(seed) for seed in request.seeds]
+    if len(choices) > 1 and len(set(choices)) == 1:
+        return replace(request, seeds=request.seeds[:1]), choices[:1], [why]
+    return request, choices, []
 
 
 def take_all(

@@ -75,4 +75,4 @@ def plain(axes: Axes) -> None:
     """Two spines, small ticks."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(LIGHT.soft)
-    axes.tick_params(labelsize=8, colors=LIGHT.soft)
+    axes.tick_params(which="both", labelsize=8, colors=LIGHT.soft)

@@ -51,7 +51,9 @@ def relative_change_figure(
             across="hidden units",
             logarithmic=True,
         )
-        axes.set_ylim(1e-10, 30)
+        drawn = series[f"{name}/largest"]
+        lowest = drawn[drawn > 0].min(initial=1)  # double precision ends the smallest steps' lines
+        axes.set_ylim(min(1e-10, lowest / 10), 30)
         axes.legend(
             frameon=False,
             fontsize=8,

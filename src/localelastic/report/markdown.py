@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from localelastic.report.experiment import Row, row_of
 from localelastic.report.experiment_record import ExperimentRecord
@@ -20,7 +20,7 @@ def experiment_page(record: ExperimentRecord, pictures: Sequence[tuple[str, str]
     seeds = len(record.seeds)
     parts = [
         f"# {record.title[0].upper()}{record.title[1:]}",
-        f"{record.source} of the paper. Scale `{record.scale}`, {seeds} "
+        f"{record.source[0].upper()}{record.source[1:]}. Scale `{record.scale}`, {seeds} "
         f"seed{'s' if seeds > 1 else ''}. Made by `{record.command}`.",
         f"**{record.finding}**",
         *(f"![{caption}]({path})\n\n*{caption}*" for path, caption in pictures),
@@ -40,15 +40,15 @@ def experiment_page(record: ExperimentRecord, pictures: Sequence[tuple[str, str]
     return "\n\n".join(parts) + "\n"
 
 
-def comparison_page(records: Sequence[ExperimentRecord]) -> str:
+def comparison_page(records: Mapping[str, ExperimentRecord]) -> str:
     """All published numbers beside ours, over every record.
 
     Args:
-        records: in the order to be shown.
+        records: by the name of their folder, in the order to be shown.
     """
     lines = []
     held = likely = compared = 0
-    for record in records:
+    for place, record in records.items():
         for one in record.quantities:
             if one.published is None:
                 continue
@@ -58,12 +58,12 @@ def comparison_page(records: Sequence[ExperimentRecord]) -> str:
             likely += row.within == "as one run"
             name = ", ".join(filter(None, (one.group, one.name)))
             ours = (row.ours, row.interval, row.published, row.difference, row.within)
-            lines.append((f"[{record.name}](results/{record.name}/README.md)", name, *ours))
+            lines.append((f"[{place}](results/{place}/README.md)", name, *ours))
     head = ("experiment", "quantity", "ours", "95 % interval", "published", "difference", "within")
     found = [
-        f"- [{record.name}](results/{record.name}/README.md), scale {record.scale}, "
+        f"- [{place}](results/{place}/README.md), scale {record.scale}, "
         f"{len(record.seeds)} seed{'s' if len(record.seeds) > 1 else ''}: {record.finding}"
-        for record in records
+        for place, record in records.items()
     ]
     return (
         "\n\n".join(

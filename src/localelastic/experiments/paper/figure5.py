@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-from jaxtyping import Float
-from matplotlib.figure import Figure
 
-from localelastic.analysis import rank_sum
 from localelastic.data.photos import SHIPPED
 from localelastic.experiments.experiment import PARALLEL, Cost, Costs, Experiment, Request
+from localelastic.experiments.photo_changes import KL, RANKS, RELATIVE, Changes, numbers
 from localelastic.experiments.photo_subject import (
     FEW_LRS,
     LRS,
+    QUICK_LRS,
     TABBY,
     TIGER_CAT,
     WARPLANE,
@@ -29,26 +29,16 @@ from localelastic.experiments.photo_subject import (
     lr_notes,
     nearest_lr,
     same_settings,
+    settled,
     take_all,
     thumbnails,
 )
 from localelastic.models.classifiers import class_name
-from localelastic.plots.effect import LIGHT
-from localelastic.plots.photos import (
-    DISSIMILAR,
-    SIMILAR,
-    against_distance,
-    photo,
-    photo_bars,
-    spread,
-    sweep,
-)
+from localelastic.plots.photo_steps import photo_averages_figure, photo_step_figure
 from localelastic.report.experiment import Picture
 from localelastic.report.experiment_record import ExperimentRecord, Quantity
-from localelastic.shapes import Progress, Rows, Vector
+from localelastic.shapes import Progress
 
-KL, RELATIVE = "mean KL", "mean relative KL"
-RANKS = "rank-sum test"
 PICTURED = 5
 """Similar photographs in the picture, at most; of the others four more."""
 
@@ -63,7 +53,11 @@ class Counts:
     lrs: tuple[float, ...] = LRS
 
 
-COUNTS = {"smoke": Counts(1, 2, 3, FEW_LRS), "quick": Counts(4, 4, 9), "paper": Counts(50, 25, 25)}
+COUNTS = {
+    "smoke": Counts(1, 2, 3, FEW_LRS),
+    "quick": Counts(3, 4, 9, QUICK_LRS),
+    "paper": Counts(50, 25, 25),
+}
 
 
 @dataclass(frozen=True)
@@ -96,88 +90,6 @@ def chosen(request: Request, counts: Counts, seed: int) -> Chosen:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Changes:
-    """Of one seed at one step size: ``n`` update photographs, ``m`` probes, the similar first.
-
-    Args:
-        kl: of each probe after each step.
-        self_kl: of the photograph stepped on.
-        size: Euclidean length of the change of the logits.
-        distance: Euclidean, of the inputs.
-        similar: how many of the probes are.
-        photos: of each probe, the photograph it is a square of.
-    """
-
-    kl: Rows
-    self_kl: Vector
-    size: Rows
-    distance: Rows
-    similar: int
-    photos: tuple[str, ...]
-
-    @property
-    def sides(self) -> tuple[slice, slice]:
-        """Similar and dissimilar probes."""
-        return slice(0, self.similar), slice(self.similar, None)
-
-    def overtaken(self) -> float | None:
-        """Of pairs of which the dissimilar one is nearer: share in which the similar moves more.
-
-        The paper shows one such pair. ``None`` if there is none.
-        """
-        alike, other = self.sides
-        nearer = self.distance[:, None, other] < self.distance[:, alike, None]
-        more = self.kl[:, alike, None] > self.kl[:, None, other]
-        return float(more[nearer].mean()) if nearer.any() else None
-
-    def by_photo(self) -> tuple[list[float], list[float]]:
-        """Mean KL of each distinct photograph, similar and dissimilar ones."""
-        means = self.kl.mean(0)
-        found = []
-        for side in self.sides:
-            names, values = self.photos[side], means[side]
-            found.append(
-                [
-                    float(np.mean([v for n, v in zip(names, values, strict=True) if n == name]))
-                    for name in dict.fromkeys(names)
-                ]
-            )
-        return found[0], found[1]
-
-
-def numbers(changes: Changes) -> dict[tuple[str, str], float]:
-    """What is reported of one seed, by group and name."""
-    alike, other = changes.sides
-    kl, size, distance = changes.kl, changes.size, changes.distance
-    relative = kl / changes.self_kl[:, None]
-    by_update = rank_sum(kl[:, alike].mean(1).tolist(), kl[:, other].mean(1).tolist())
-    by_probe = rank_sum(kl[:, alike].mean(0).tolist(), kl[:, other].mean(0).tolist())
-    by_photo = rank_sum(*changes.by_photo())
-    found = {
-        (KL, "similar photographs"): kl[:, alike].mean(),
-        (KL, "dissimilar photographs"): kl[:, other].mean(),
-        (KL, "photograph stepped on"): changes.self_kl.mean(),
-        (KL, "similar over dissimilar"): kl[:, alike].mean() / kl[:, other].mean(),
-        (RELATIVE, "similar photographs"): relative[:, alike].mean(),
-        (RELATIVE, "dissimilar photographs"): relative[:, other].mean(),
-        (RANKS, "p, one average per update photograph"): by_update.p,
-        (RANKS, "p, one average per test picture"): by_probe.p,
-        (RANKS, "p, one average per different test photograph"): by_photo.p,
-        (RANKS, "share of pairs in which the similar test picture moves more"): by_probe.above,
-        ("Euclidean distance", "similar photographs"): distance[:, alike].mean(),
-        ("Euclidean distance", "dissimilar photographs"): distance[:, other].mean(),
-        ("change of all logits", "similar over dissimilar"): (
-            size[:, alike].mean() / size[:, other].mean()
-        ),
-    }
-    overtaken = changes.overtaken()
-    if overtaken is not None:
-        name = "where the dissimilar one is nearer: share in which the similar moves more"
-        found["Euclidean distance", name] = overtaken
-    return {key: float(value) for key, value in found.items()}
-
-
 class Figure5(Experiment):
     """Figure 5 and the rank-sum test beside it."""
 
@@ -193,11 +105,11 @@ class Figure5(Experiment):
         """Look at all step sizes once, then step on every update photograph at one of them."""
         counts = COUNTS[request.scale]
         path, digest = checkpoint(request)
-        choices = [chosen(request, counts, seed) for seed in request.seeds]
-        notes: list[str] = []
-        if len(choices) > 1 and len(set(choices)) == 1:
-            request, choices = replace(request, seeds=request.seeds[:1]), choices[:1]
-            notes.append("every photograph was taken, so seeds had nothing to choose: one is run.")
+        request, choices, notes = settled(
+            request,
+            partial(chosen, request, counts),
+            "Every photograph was taken, so seeds had nothing to choose: one is run.",
+        )
         first = _steps(choices[0], path, digest, counts.lrs)[:1]
         (looked,) = take_all(first, request, progress, "step sizes")
         n_similar = len(choices[0].similar)
@@ -244,7 +156,7 @@ class Figure5(Experiment):
             "before from the one after, on similar photographs (blue) and others (vermilion), in "
             "nats on a logarithmic axis. At the right the Euclidean distance of the inputs to the "
             "photograph stepped on.",
-            _drawn_photos(record),
+            photo_step_figure(record.series),
         )
         yield Picture(
             "figure5-averages",
@@ -252,7 +164,7 @@ class Figure5(Experiment):
             "seed (lines: means). Middle: change of every pair against its distance. Right: the "
             "same after the first update photograph for other step sizes; for small steps KL grows "
             "with their square, so that only ratios mean something.",
-            _drawn_averages(record),
+            photo_averages_figure(record.series),
         )
 
 
@@ -485,57 +397,6 @@ def _series(
             [looked.self_kl[:, 0], looked.kl[:, alike].mean(1), looked.kl[:, other].mean(1)]
         ),
     }
-
-
-def _drawn_photos(record: ExperimentRecord) -> Figure:
-    series = record.series
-    shown = series["shown"]
-    figure = Figure(figsize=(9.5, 1.1 + 0.52 * len(shown)), layout="constrained")
-    left, axes = figure.subplots(1, 2, width_ratios=(1, 2.6))
-    kl = series["self_kl"][0]
-    title = f"step on: {series['stepped_on_name'][0]}\nown KL {kl:.2g}"
-    photo(left, series["stepped_on"][0], title=title)
-    colours = [SIMILAR if series["similar"][i] else DISSIMILAR for i in shown]
-    photo_bars(
-        axes,
-        series["photos"],
-        [str(series["names"][i]) for i in shown],
-        {"": (series["kl"][0, shown], colours)},
-        beside=[f"{series['distance'][0, i]:.0f}" for i in shown],
-        label=f"KL(before || after), nats, step size {series['lr'][0]:g}",
-    )
-    axes.set_title("distance", fontsize=8, loc="right", color=LIGHT.soft)
-    return figure
-
-
-def _drawn_averages(record: ExperimentRecord) -> Figure:
-    series = record.series
-    similar, kl, distance = series["similar"], series["kl"], series["distance"]
-    figure = Figure(figsize=(11, 3.5), layout="constrained")
-    averages, pairs, sizes = figure.subplots(1, 3)
-    label = "KL(before || after), nats"
-    means = kl.mean(0)
-    spread(
-        averages,
-        {
-            "similar": (means[similar], SIMILAR),
-            "dissimilar": (means[~similar], DISSIMILAR),
-        },
-        label=f"mean {label}",
-    )
-    groups: dict[str, tuple[Float[np.ndarray, "p"], Float[np.ndarray, "p"], str]] = {
-        "similar": (distance[:, similar].ravel(), kl[:, similar].ravel(), SIMILAR),
-        "dissimilar": (distance[:, ~similar].ravel(), kl[:, ~similar].ravel(), DISSIMILAR),
-    }
-    against_distance(pairs, groups, label=label)
-    names = ("stepped on", "similar", "dissimilar")
-    colours = (LIGHT.ink, SIMILAR, DISSIMILAR)
-    curves = {
-        name: (values, colour)
-        for name, values, colour in zip(names, series["sweep"], colours, strict=True)
-    }
-    sweep(sizes, series["lrs"], curves, chosen=float(series["lr"][0]), label=label)
-    return figure
 
 
 EXPERIMENTS = (Figure5(),)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from localelastic.data.photos import SHIPPED
 from localelastic.experiments.experiment import PARALLEL, Cost, Costs, Experiment, Request
 from localelastic.experiments.photo_subject import (
     FEW_LRS,
     LRS,
+    QUICK_LRS,
     TABBY,
     TREE_FROG,
     WARPLANE,
@@ -28,12 +28,12 @@ from localelastic.experiments.photo_subject import (
     lr_notes,
     nearest_lr,
     same_settings,
+    settled,
     take_all,
     thumbnails,
 )
 from localelastic.models.classifiers import class_name
-from localelastic.plots.effect import LIGHT
-from localelastic.plots.photos import DISSIMILAR, SIMILAR, THIRD, photo, photo_bars, sweep
+from localelastic.plots.photo_steps import mini_batch_figure
 from localelastic.report.experiment import Picture
 from localelastic.report.experiment_record import ExperimentRecord, Quantity
 from localelastic.shapes import Progress
@@ -54,7 +54,7 @@ class Counts:
     lrs: tuple[float, ...] = LRS
 
 
-COUNTS = {"smoke": Counts(2, FEW_LRS), "quick": Counts(6), "paper": Counts(6)}
+COUNTS = {"smoke": Counts(2, FEW_LRS), "quick": Counts(6, QUICK_LRS), "paper": Counts(6)}
 
 
 @dataclass(frozen=True)
@@ -129,11 +129,11 @@ class Figure6(Experiment):
         """Look at all step sizes with the first pair, then step on every pair at one of them."""
         counts = COUNTS[request.scale]
         path, digest = checkpoint(request)
-        choices = [chosen(request, counts, seed) for seed in request.seeds]
-        notes: list[str] = []
-        if len(choices) > 1 and len(set(choices)) == 1:
-            request, choices = replace(request, seeds=request.seeds[:1]), choices[:1]
-            notes.append("Seeds chose the same photographs each time: one is run.")
+        request, choices, notes = settled(
+            request,
+            partial(chosen, request, counts),
+            "Seeds chose the same photographs each time: one is run.",
+        )
         first = choices[0].steps(path, digest, counts.lrs)[:1]
         (looked,) = take_all(first, request, progress, "step sizes")
         printed = as_printed("figure6")
@@ -176,7 +176,7 @@ class Figure6(Experiment):
             "logarithmic axis, after a step on both (black), on the first alone (blue) and on the "
             "second alone (vermilion). Right: the same after the step on both for other step "
             "sizes.",
-            _drawn(record),
+            mini_batch_figure(record.series, WAYS, TESTS),
         )
 
 
@@ -285,57 +285,6 @@ def _series(
         "lr": np.array([lr]),
         "sweep": np.stack([looked.kl[:, 0], looked.kl[:, 1], looked.kl[:, 2:].mean(1)]),
     }
-
-
-def _drawn(record: ExperimentRecord) -> Figure:
-    series = record.series
-    count = len(series["names"])
-    figure = Figure(figsize=(12.5, 1.2 + 0.62 * count), layout="constrained")
-    parts: Any = figure.subfigures(1, 3, width_ratios=(1, 3.4, 1.7))
-    left, middle, right = parts
-    for axes, pixels, name in zip(
-        left.subplots(2, 1), series["stepped_on"], series["stepped_on_names"], strict=True
-    ):
-        photo(axes, pixels, title=str(name))
-    axes = middle.subplots()
-    colours = (LIGHT.ink, SIMILAR, DISSIMILAR)
-    photo_bars(
-        axes,
-        series["photos"],
-        [str(name) for name in series["names"]],
-        {
-            way: (values, [colour] * count)
-            for way, values, colour in zip(WAYS, series["kl"], colours, strict=True)
-        },
-        beside=[""] * count,
-        label=f"KL(before || after), nats, step size {series['lr'][0]:g}",
-    )
-    handles = [
-        axes.barh([0], [0], color=colour, label=way)
-        for way, colour in zip(WAYS, colours, strict=True)
-    ]
-    axes.legend(
-        handles=handles,
-        fontsize=8,
-        frameon=False,
-        ncols=3,
-        loc="lower center",
-        bbox_to_anchor=(0.4, 1.0),
-    )
-    curves = {
-        test: (values, colour)
-        for test, values, colour in zip(
-            TESTS, series["sweep"], (SIMILAR, DISSIMILAR, THIRD), strict=True
-        )
-    }
-    sweep(
-        right.subplots(),
-        series["lrs"],
-        curves,
-        chosen=float(series["lr"][0]),
-        label="KL(before || after), nats",
-    )
-    return figure
 
 
 EXPERIMENTS = (Figure6(),)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from localelastic.errors import MeasurementError
+from localelastic.errors import MeasurementError, SettingError
 from localelastic.experiments.cells import Failed, survivors
 from localelastic.experiments.experiment import PARALLEL, Costs, Experiment, Request
 from localelastic.experiments.published import columns_of, published
@@ -59,7 +59,7 @@ class Table(Experiment):
         more: rows beyond the printed ones, such as rivals that the paper leaves out.
     """
 
-    takes = PARALLEL | {"data", "protocol", "classifier"}
+    takes = PARALLEL | {"data", "protocol", "classifier", "rows"}
 
     def __init__(self, number: int, costs: Costs, more: tuple[Row | BaselineRow, ...] = ()) -> None:
         self.name = f"table{number}"
@@ -99,6 +99,11 @@ class Table(Experiment):
             quantities,
             {
                 "protocol": _PROTOCOLS[request.protocol],
+                **(
+                    {"rows": f"only those with {request.rows} in their label"}
+                    if request.rows
+                    else {}
+                ),
                 "examples": f"{scale.n:,} primary and {scale.n:,} auxiliary of {self._dataset}",
                 "width": f"{scale.width:g} of the published, where networks have one",
                 "warm-up": f"{scale.epochs:g} of the published epochs"
@@ -133,7 +138,23 @@ class Table(Experiment):
         found: str = self._printed["dataset"]
         return found
 
-    def _rows_of(self, request: Request) -> Iterator[Row | BaselineRow]:
+    def _rows_of(self, request: Request) -> list[Row | BaselineRow]:
+        """Those asked for.
+
+        Raises:
+            SettingError: none.
+        """
+        there = list(self._all_rows(request))
+        asked = [row for row in there if _asked(row.label, request)]
+        if not asked:
+            labels = ", ".join(row.label for row in there)
+            raise SettingError(
+                f"expected rows to be part of one of {self.name}'s labels ({labels}), "
+                f"got {request.rows!r}"
+            )
+        return asked
+
+    def _all_rows(self, request: Request) -> Iterator[Row | BaselineRow]:
         """Without a checkpoint the packaged classifier stands in, where it is installed."""
         for row in self._rows:
             if isinstance(row, Row) or row.method != PRETRAINED or request.classifier is not None:
@@ -149,6 +170,7 @@ class Table(Experiment):
     def _missing(self, request: Request) -> Iterator[str]:
         """What cannot be run, and what it takes."""
         labels = [row.label for row in self._rows if isinstance(row, BaselineRow)]
+        labels = [label for label in labels if _asked(label, request)]
         for label in labels if request.classifier is None else ():
             if BASELINES.get(label) == PRETRAINED:
                 packaged = f"{PACKAGED.label} stands in"
@@ -243,6 +265,14 @@ _PROTOCOLS = {
 }
 
 
+def _only(request: Request) -> dict[str, str]:
+    return {"rows": f"only those with {request.rows} in their label"} if request.rows else {}
+
+
+def _asked(label: str, request: Request) -> bool:
+    return request.rows.lower() in label.lower()
+
+
 def _words(cell: Cell) -> str:
     what = cell.network if isinstance(cell, NetworkCell) else cell.method
     sides = (" ".join(side) for side in (cell.part.primary, cell.part.auxiliary))
@@ -267,6 +297,9 @@ def _spread(scores: list[CellScores]) -> str:
 
 def _finding(name: str, quantities: tuple[Quantity, ...], lost: int) -> str:
     compared = [one for one in quantities if one.published is not None]
+    if not compared:
+        rows = {one.group for one in quantities} - {CHANCE}
+        return f"None of the rows is in the paper ({', '.join(sorted(rows))})."
     table = name.replace("table", "Table ")
     gone = f" ({lost} more diverged, see the notes)" if lost else ""
     apart = float(np.mean([abs(one.difference or 0) for one in compared]))
