@@ -20,6 +20,7 @@ from localelastic.matrix import (
 from localelastic.models import TwoLayer
 from localelastic.similarity import (
     SIMILARITIES,
+    CentredKernelized,
     Kernelized,
     NormalizedKernelized,
     Relative,
@@ -47,6 +48,34 @@ CHANGE = Changes(
 )
 def test_by_hand(similarity, expected):
     np.testing.assert_allclose(similarity.of(CHANGE), expected)
+
+
+def test_centred_is_the_correlation_of_gradients():
+    """Of a linear model without a bias the gradient is the input."""
+    points = torch.randn(9, 4, dtype=torch.float64)
+    model = torch.nn.Linear(4, 1, bias=False).double()
+    found = similarity_matrix(model, Examples.of(points), similarity=CentredKernelized())
+    left = points - points.mean(0)
+    expected = torch.nn.functional.cosine_similarity(left[:, None], left[None], dim=2)
+    np.testing.assert_allclose(found.values, expected, atol=1e-12)
+
+
+def test_centred_leaves_out_of_the_mean_what_it_leaves_out():
+    kernel = np.array([[3.0, 1, 0], [1, 2, 0.5], [0, 0.5, 4]])
+    alone = Changes(-kernel, -kernel.diagonal(), np.ones(3), (None,) * 3)
+    more = np.pad(kernel, ((0, 1), (0, 1)), constant_values=50.0)
+    marked = Changes(-more, -more.diagonal(), np.ones(4), (None, None, None, "dead"))
+    found = CentredKernelized().of(marked)
+    np.testing.assert_allclose(found[:3, :3], CentredKernelized().of(alone))
+    np.testing.assert_array_equal(found[3], 0)
+    np.testing.assert_allclose(found.diagonal(), [1, 1, 1, 0])
+
+
+def test_equal_steps_have_nothing_left_when_centred():
+    kernel = np.full((3, 3), 0.1)
+    change = Changes(-kernel, -kernel.diagonal(), np.ones(3), (None,) * 3)
+    with pytest.raises(MeasurementError, match="nothing is left of it"):
+        averaged([change], CentredKernelized(), ("a", "b", "c"))
 
 
 @given(arrays(float, (4, 4), elements=st.floats(-1e6, 1e6)))

@@ -61,7 +61,13 @@ from localelastic.models import (
     published_warm_up,
     warm_up,
 )
-from localelastic.similarity import Kernelized, NormalizedKernelized, Relative, SignedRelative
+from localelastic.similarity import (
+    CentredKernelized,
+    Kernelized,
+    NormalizedKernelized,
+    Relative,
+    SignedRelative,
+)
 from localelastic.trajectory import Frozen, InOrder, Sequential
 
 __version__ = version("localelastic")
@@ -72,6 +78,7 @@ __all__ = [
     "Activation",
     "AnswerLogProbability",
     "Auto",
+    "CentredKernelized",
     "ClassError",
     "ClosedForm",
     "CrossEntropy",

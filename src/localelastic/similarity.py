@@ -85,9 +85,7 @@ class NormalizedKernelized(Similarity):
 
     def of(self, change: Changes) -> Rows:
         """Appendix A.4; zero where a self-similarity is not positive, see :meth:`undefined`."""
-        kernel = Kernelized().of(change)
-        scale = np.sqrt(np.clip(kernel.diagonal(), 0, None))
-        return _divided(_divided(kernel, scale).T, scale).T
+        return _normalized(Kernelized().of(change))
 
     def undefined(self, values: Square) -> list[str | None]:
         """Examples whose step moved their own prediction away from the target."""
@@ -95,9 +93,50 @@ class NormalizedKernelized(Similarity):
         return [None if own > 0 else reason for own in values.diagonal()]
 
 
+class CentredKernelized(Similarity):
+    """The kernel without what all steps have in common: a correlation, one on the diagonal.
+
+    ``C(x, x') / sqrt(C(x, x) C(x', x'))`` with ``C = H S_ker H`` and ``H = I - 1/n``: each gradient
+    less their mean, as in kernel PCA (Schoelkopf et al. 1998), then normalized as in appendix A.4.
+    Where every step moves every prediction in the same way, only what is left tells examples apart.
+    Unlike the other similarities it depends on which examples are measured together. It is ours.
+    """
+
+    name = "centred-kernelized"
+    equation = "C(x, x') / sqrt(C(x, x) C(x', x')), C = S_ker less its row and column means"
+    is_kernel = True
+
+    def of(self, change: Changes) -> Rows:
+        """Over the examples whose step has a meaning; zero where nothing is left of one."""
+        kept = np.ix_(change.valid, change.valid)
+        kernel = Kernelized().of(change)[kept]
+        if len(kernel) > 1:  # one alone has nothing in common with others
+            mean = kernel.mean(axis=1, keepdims=True)
+            nothing = np.finfo(float).eps * len(kernel) * kernel.diagonal()  # rounding
+            kernel = kernel - mean - kernel.mean(axis=0) + mean.mean()
+            kernel[kernel.diagonal() <= nothing] = 0
+        values = np.zeros((len(change.valid), len(change.valid)))
+        values[kept] = _normalized(kernel)
+        return values
+
+    def undefined(self, values: Square) -> list[str | None]:
+        """Examples whose gradient is the mean one, or whose step overshot."""
+        reason = (
+            "its step moves the others as steps do on average, and nothing is left of it: train "
+            "longer, or take another network or step size"
+        )
+        return [None if own > 0 else reason for own in values.diagonal()]
+
+
 SIMILARITIES: dict[str, Similarity] = {
     similarity.name: similarity
-    for similarity in (Relative(), SignedRelative(), Kernelized(), NormalizedKernelized())
+    for similarity in (
+        Relative(),
+        SignedRelative(),
+        Kernelized(),
+        NormalizedKernelized(),
+        CentredKernelized(),
+    )
 }
 """By the name used at the command line."""
 
@@ -105,6 +144,12 @@ SIMILARITIES: dict[str, Similarity] = {
 def symmetrised(values: Square) -> Square:
     """``(S + S^T) / 2``, Algorithm 1 line 18."""
     return (values + values.T) / 2
+
+
+def _normalized(kernel: Square) -> Square:
+    """Over the roots of its diagonal; zero where that is not positive."""
+    scale = np.sqrt(np.clip(kernel.diagonal(), 0, None))
+    return _divided(_divided(kernel, scale).T, scale).T
 
 
 def _divided(rows: Rows, by: np.ndarray) -> Rows:

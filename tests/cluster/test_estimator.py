@@ -17,7 +17,7 @@ from localelastic.data.examples import Examples
 from localelastic.errors import SettingError
 from localelastic.measure import similarity_matrix
 from localelastic.models import SquaredLoss, TwoLayer, WarmUp, warm_up
-from localelastic.similarity import Kernelized, Relative
+from localelastic.similarity import CentredKernelized, Kernelized, Relative
 from localelastic.trajectory import Sequential
 
 
@@ -79,7 +79,9 @@ def test_is_warm_up_then_matrix_then_clusters():
 
     sides = (Examples.of(torch.tensor(X).float()), Examples.of(torch.tensor(auxiliary).float()))
     warm_up(network, *sides, loss=SquaredLoss(), settings=WarmUp(), seed=3)
-    matrix = similarity_matrix(network, *sides, strategy=Replay(0.01))
+    matrix = similarity_matrix(
+        network, *sides, similarity=CentredKernelized(), strategy=Replay(0.01)
+    )
     np.testing.assert_array_equal(model.similarity_.values, matrix.values)
     expected = cluster_matrix(matrix, n_clusters=2, seed=3).labels
     np.testing.assert_array_equal(model.labels_, expected)

@@ -92,9 +92,11 @@ def test_a_network_that_does_not_fit_into_memory(spec, monkeypatch):
 
 def test_steps_that_see_all_examples_as_one(spec):
     """One hidden unit, dead for every example: only the output's bias moves."""
-    dead = replace(spec, width=1, warm_up_epochs=0, pixels="raw", seed=0)
+    dead = replace(spec, width=1, warm_up_epochs=0, pixels="raw", seed=0, similarity="kernelized")
     with pytest.raises(MeasurementError, match=r"too few examples apart .* got n_clusters=2"):
         run_cluster(prepare(dead))
+    with pytest.raises(MeasurementError, match="nothing is left of it: train longer"):
+        run_cluster(prepare(replace(dead, similarity="centred-kernelized")))
 
 
 NOTES = {

@@ -12,7 +12,15 @@ from localelastic.errors import SettingError
 from localelastic.experiments import Request, experiment_named, run_experiment, write_experiment
 from localelastic.experiments.published import published
 from localelastic.experiments.tables.baselines import AutoEncoder, encoded
-from localelastic.experiments.tables.cell import PENULTIMATE, NetworkCell, Part, measured
+from localelastic.experiments.tables.cell import (
+    ALL,
+    DENSE,
+    PENULTIMATE,
+    PIXELS,
+    NetworkCell,
+    Part,
+    measured,
+)
 from localelastic.experiments.tables.protocols import SCALES, cell_of
 from localelastic.experiments.tables.rows import BaselineRow, Row, row_of
 from localelastic.models import WarmUp
@@ -90,11 +98,14 @@ def small(**changed):
 
 def test_a_cell_tells_zeros_from_ones():
     found = measured(small())
-    assert set(found.scores) == {"relative", "kernelized", "normalized", PENULTIMATE}
+    assert set(found.scores) == {"relative", "kernelized", "normalized", "centred", PENULTIMATE}
     assert found.scores["kernelized"].accuracy > 0.9
     assert found.scores[PENULTIMATE].accuracy > 0.9
     assert len(found.scores["kernelized"].starts) == 20
-    assert found.kernel.shape == (40, 40)
+    assert {name: one.shape for name, one in found.kernels.items()} == dict.fromkeys(
+        (ALL, DENSE, PENULTIMATE, PIXELS), (40, 40)
+    )
+    assert not np.allclose(found.kernels[ALL], found.kernels[DENSE])
     assert found.classes.count("0") == 20
 
 

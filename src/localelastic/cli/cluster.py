@@ -54,6 +54,7 @@ def cluster(
     warm_up_epochs: options.WarmUpEpochs = None,
     warm_up_lr: options.WarmUpLr = None,
     similarity: options.Similarity = None,
+    layers: options.Layers = None,
     trajectory: options.Trajectory = None,
     passes: options.Passes = None,
     strategy: options.Strategy = None,

@@ -155,6 +155,15 @@ WarmUpLr = Annotated[
 Similarity = Annotated[
     str | None, _measure("NAME", f"{', '.join(SIMILARITIES)}.", default=ClusterSpec.similarity)
 ]
+Layers = Annotated[
+    list[str] | None,
+    _measure(
+        "NAME ...",
+        "Step on the weights of these layers alone, such as readout; all: every one, as printed.",
+        flag="--layers",
+        default="all but convolutions",
+    ),
+]
 Trajectory = Annotated[
     str | None,
     _measure(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -24,7 +24,7 @@ from localelastic.data.examples import Examples
 from localelastic.matrix import SimilarityMatrix
 from localelastic.models import Loss, SquaredLoss, TrainingRecord, WarmUp, default_network
 from localelastic.shapes import Labels
-from localelastic.similarity import Kernelized, Similarity
+from localelastic.similarity import CentredKernelized, Similarity
 from localelastic.trajectory import Frozen, Trajectory
 
 
@@ -40,7 +40,9 @@ class LocalElasticityClustering(ClusterMixin, BaseEstimator):  # type: ignore[mi
         network: ``build(shape) -> torch.nn.Module`` for inputs of that shape, or a module, of which
             a copy is trained. ``None``: the paper's CNN for images, else a two-layer ReLU network.
         loss: squared loss if ``None``.
-        similarity: kernelized (eq. 3) if ``None``.
+        similarity: centred, kernelized if ``None``; ``Kernelized()`` (eq. 3) is the paper's.
+        layers: names of the modules whose weights are stepped on, or ``["all"]``; if ``None`` all
+            but convolutions.
         trajectory: frozen weights if ``None``.
         strategy: how changes are computed; ``Auto()`` if ``None``.
         warm_up: training before the measurement; ``WarmUp()`` if ``None``.
@@ -79,6 +81,7 @@ class LocalElasticityClustering(ClusterMixin, BaseEstimator):  # type: ignore[mi
         "network": [callable, None],
         "loss": [Loss, None],
         "similarity": [Similarity, None],
+        "layers": ["array-like", None],
         "trajectory": [Trajectory, None],
         "strategy": [HasMethods(["choose"]), Strategy, None],
         "warm_up": [WarmUp, None],
@@ -94,6 +97,7 @@ class LocalElasticityClustering(ClusterMixin, BaseEstimator):  # type: ignore[mi
         network: Callable[[tuple[int, ...]], nn.Module] | nn.Module | Any = None,
         loss: Loss | Any = None,
         similarity: Similarity | Any = None,
+        layers: Sequence[str] | Any = None,
         trajectory: Trajectory | Any = None,
         strategy: Strategy | Auto | Any = None,
         warm_up: WarmUp | Any = None,
@@ -104,6 +108,7 @@ class LocalElasticityClustering(ClusterMixin, BaseEstimator):  # type: ignore[mi
         self.network = network
         self.loss = loss
         self.similarity = similarity
+        self.layers = layers
         self.trajectory = trajectory
         self.strategy = strategy
         self.warm_up = warm_up
@@ -136,7 +141,8 @@ class LocalElasticityClustering(ClusterMixin, BaseEstimator):  # type: ignore[mi
             auxiliary,
             n_clusters=self.n_clusters,
             loss=self.loss or SquaredLoss(),
-            similarity=self.similarity or Kernelized(),
+            similarity=self.similarity or CentredKernelized(),
+            layers=self.layers,
             trajectory=self.trajectory or Frozen(),
             strategy=self.strategy or Auto(),
             settings=self.warm_up or WarmUp(),

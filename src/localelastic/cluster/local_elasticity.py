@@ -20,9 +20,9 @@ from localelastic.data.examples import Examples
 from localelastic.errors import SettingError
 from localelastic.matrix import SimilarityMatrix, mean_of
 from localelastic.measure import similarity_matrix
-from localelastic.models import Loss, SquaredLoss, TrainingRecord, WarmUp, warm_up
+from localelastic.models import Loss, SquaredLoss, TrainingRecord, WarmUp, stepping_on, warm_up
 from localelastic.shapes import Progress, silent
-from localelastic.similarity import Kernelized, Similarity
+from localelastic.similarity import CentredKernelized, Similarity
 from localelastic.trajectory import Frozen, Trajectory
 
 
@@ -46,7 +46,8 @@ def cluster_by_elasticity(
     *,
     n_clusters: int | None,
     loss: Loss = SquaredLoss(),
-    similarity: Similarity = Kernelized(),
+    similarity: Similarity = CentredKernelized(),
+    layers: Sequence[str] | None = None,
     trajectory: Trajectory = Frozen(),
     strategy: Strategy | Auto = Auto(),
     settings: WarmUp = WarmUp(),
@@ -66,7 +67,9 @@ def cluster_by_elasticity(
         auxiliary: the examples to train against.
         n_clusters: how many clusters, ``k``; if ``None`` what :func:`suggest_clusters` says.
         loss: of the warm-up and of the measured step.
-        similarity: what is clustered.
+        similarity: what is clustered; ``Kernelized()`` is the paper's.
+        layers: names of the modules whose weights are stepped on, ``["all"]`` as in the paper;
+            ``None`` leaves convolutions alone. The warm-up trains every one.
         trajectory: which weights the measured steps start from.
         strategy: how the changes are computed.
         settings: of the warm-up; ``epochs=0`` measures the network as it is.
@@ -83,6 +86,9 @@ def cluster_by_elasticity(
     models = [model] if isinstance(model, nn.Module) else list(model)
     if not models:
         raise SettingError("expected a network or several, got none")
+    for one in models:
+        with stepping_on(one, layers):
+            pass  # a wrong name is said before the work
     trainings, matrices = [], []
     for number, one in enumerate(models):
         trainings.append(
@@ -97,19 +103,20 @@ def cluster_by_elasticity(
             )
         )
         one.eval()  # freshly built ones are in train mode, where dropout would be measured too
-        matrices.append(
-            similarity_matrix(
-                one,
-                primary,
-                auxiliary,
-                loss=loss,
-                similarity=similarity,
-                trajectory=trajectory,
-                strategy=strategy,
-                keep=keep if keep is None or len(models) == 1 else Path(keep) / str(number),
-                progress=progress,
+        with stepping_on(one, layers):
+            matrices.append(
+                similarity_matrix(
+                    one,
+                    primary,
+                    auxiliary,
+                    loss=loss,
+                    similarity=similarity,
+                    trajectory=trajectory,
+                    strategy=strategy,
+                    keep=keep if keep is None or len(models) == 1 else Path(keep) / str(number),
+                    progress=progress,
+                )
             )
-        )
     matrix = mean_of(matrices)
     training = min(trainings, key=lambda one: one.accuracy)
     suggestion = None

@@ -24,8 +24,14 @@ from localelastic.data import Examples, Task
 from localelastic.errors import DataError, MeasurementError, MemoryBudgetError, SettingError
 from localelastic.experiments.environment import environment
 from localelastic.experiments.spec import ClusterSpec
-from localelastic.experiments.words import finding, notes, question, settings_in_words
-from localelastic.models import LOSSES, build_network, code, two_layer
+from localelastic.experiments.words import (
+    finding,
+    layers_in_words,
+    notes,
+    question,
+    settings_in_words,
+)
+from localelastic.models import LOSSES, build_network, code, stepping_on, two_layer
 from localelastic.report.records import ClusterRecord, Score
 from localelastic.shapes import Labels, Progress, silent
 from localelastic.similarity import SIMILARITIES
@@ -79,11 +85,13 @@ def prepare(spec: ClusterSpec) -> Prepared:
             f"expected --neighbours up to {n - 1}, the number of other primary examples, got "
             f"{spec.neighbours}"
         )
-    layers = two_layer(_network(spec, task))
-    if spec.strategy == "closed-form" and isinstance(layers, str):
+    network = _network(spec, task)
+    with stepping_on(network, spec.layers):
+        dense = two_layer(network)
+    if spec.strategy == "closed-form" and isinstance(dense, str):
         raise SettingError(
             f"--strategy closed-form is for two-layer networks, got --network {spec.network}, "
-            f"where {layers}; use --strategy auto or replay"
+            f"where {dense}; use --strategy auto or replay"
         )
     return Prepared(spec, task)
 
@@ -95,7 +103,8 @@ def explain(prepared: Prepared) -> dict[str, str]:
     loss = LOSSES[spec.loss]
     coded = code(task.primary, task.auxiliary, loss)
     asked = Measurement(model, coded, loss, loss.prediction, spec.trajectory_object())
-    choice = choice_of(spec.strategy_object(), asked)
+    with stepping_on(model, spec.layers):
+        choice = choice_of(spec.strategy_object(), asked)
     warm_up, fused = spec.settings(), not isinstance(two_layer(model), str)
     weights = sum(p.numel() for p in model.parameters())
     return {
@@ -105,6 +114,7 @@ def explain(prepared: Prepared) -> dict[str, str]:
         "warm-up": f"{warm_up.epochs} epochs, {'fused steps' if fused else 'by autograd'}",
         "strategy": f"{choice.strategy.name}, because: {choice.why}",
         "exactness": "that of the finite step" if choice.strategy.exact else "first order in lr",
+        "steps on": layers_in_words(spec),
         "similarity": f"{spec.similarity}: {SIMILARITIES[spec.similarity].equation}",
         "clusters": "as many as are stable" if spec.suggest_clusters else str(spec.clusters),
     }
@@ -165,6 +175,7 @@ def _found(
         n_clusters=spec.clusters,
         loss=LOSSES[spec.loss],
         similarity=SIMILARITIES[spec.similarity],
+        layers=spec.layers,
         trajectory=spec.trajectory_object(),
         strategy=spec.strategy_object(),
         settings=spec.settings(),

@@ -27,7 +27,7 @@ from localelastic.data import (
 from localelastic.errors import ReadError, SettingError
 from localelastic.experiments.typed import typed_values
 from localelastic.models import LOSSES, NETWORKS, WarmUp, published_warm_up, takes_images
-from localelastic.similarity import SIMILARITIES
+from localelastic.similarity import SIMILARITIES, CentredKernelized
 from localelastic.trajectory import Frozen, Sequential, Trajectory
 from localelastic.update import DEFAULT_LR
 
@@ -71,7 +71,8 @@ class ClusterSpec:
     warm_up: str = "ours"
     warm_up_epochs: int | None = None
     warm_up_lr: float | None = None
-    similarity: str = "kernelized"
+    similarity: str = CentredKernelized.name
+    layers: tuple[str, ...] | None = None
     trajectory: str = "frozen"
     passes: int = 1
     strategy: str = "auto"

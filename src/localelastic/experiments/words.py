@@ -11,6 +11,7 @@ from localelastic.cluster import ElasticClusters, Suggestion, clustering_accurac
 from localelastic.data import Task
 from localelastic.data.examples import natural_order
 from localelastic.experiments.spec import ClusterSpec
+from localelastic.models import ALL_LAYERS
 from localelastic.report.records import Score
 from localelastic.shapes import Labels
 from localelastic.similarity import SIMILARITIES
@@ -55,6 +56,13 @@ def finding(
     return f"Told only {told}, the network's own steps tell {_pair(known)} apart: {numbers}."
 
 
+def layers_in_words(spec: ClusterSpec) -> str:
+    """Whose weights steps move."""
+    if spec.layers is None:
+        return "all layers but convolutions"
+    return "all layers" if spec.layers == (ALL_LAYERS,) else ", ".join(spec.layers)
+
+
 def settings_in_words(spec: ClusterSpec, task: Task, found: ElasticClusters) -> dict[str, str]:
     """Every setting, in the order in which the work is done."""
     warm_up, training = spec.settings(), found.training
@@ -74,6 +82,7 @@ def settings_in_words(spec: ClusterSpec, task: Task, found: ElasticClusters) -> 
         ),
         "mean loss in warm-up": losses,
         "training accuracy": f"{training.accuracy:.1%}",
+        "steps on": layers_in_words(spec),
         "similarity": f"{similarity.name}: {similarity.equation}",
         "trajectory": spec.trajectory + (f", {spec.passes} passes" if spec.passes > 1 else ""),
         "change": found.similarity.strategy,

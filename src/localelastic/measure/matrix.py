@@ -28,7 +28,7 @@ from localelastic.measure.resolve import (
 )
 from localelastic.models import Forward
 from localelastic.shapes import Progress, silent
-from localelastic.similarity import Kernelized, NormalizedKernelized, SignedRelative, Similarity
+from localelastic.similarity import Kernelized, SignedRelative, Similarity
 from localelastic.trajectory import Frozen, Trajectory
 from localelastic.update import (
     LossLike,
@@ -158,7 +158,7 @@ def _expect_fitting(similarity: Similarity, question: Question, output: Tensor) 
                 f"the {name} similarity needs a prediction with a sign, got the vector "
                 f"{question.prediction.name}; watch one class, or use Relative()"
             )
-    if not isinstance(similarity, Kernelized | NormalizedKernelized):
+    if not similarity.is_kernel:
         return
     if not has_slope(question.loss, question.prediction):
         raise SettingError(

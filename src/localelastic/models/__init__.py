@@ -35,6 +35,7 @@ from localelastic.models.output import (
 from localelastic.models.prediction import Prediction, Probability, Scalar, ScalarPrediction
 from localelastic.models.softmax import kullback_leibler
 from localelastic.models.stability import sharpness
+from localelastic.models.stepping import ALL_LAYERS, stepping_on
 from localelastic.models.structure import Layers, two_layer
 from localelastic.models.warm_up import (
     TrainingRecord,
@@ -44,6 +45,7 @@ from localelastic.models.warm_up import (
 )
 
 __all__ = [
+    "ALL_LAYERS",
     "CNN",
     "IGNORED",
     "LOSSES",
@@ -84,6 +86,7 @@ __all__ = [
     "own_loss",
     "published_warm_up",
     "sharpness",
+    "stepping_on",
     "takes_images",
     "two_layer",
     "warm_up",

@@ -43,7 +43,8 @@ class ByAutograd(Descent):
 
     def __init__(self, model: nn.Module, loss: Loss, lr: float, momentum: float) -> None:
         # On a processor convolutions of large batches run 1.4 times as fast so.
-        self._model, self._loss = model.to(memory_format=torch.channels_last), loss
+        model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self._model, self._loss = model, loss
         self._optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
 
     def step(self, inputs: Inputs, targets: PerExample) -> PerExample:
@@ -57,7 +58,7 @@ class ByAutograd(Descent):
     def finish(self) -> None:
         """Drop the gradients; weights lie in memory as others expect them."""
         self._optimizer.zero_grad()
-        self._model.to(memory_format=torch.contiguous_format)
+        self._model.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
 
 
 class Fused(Descent):

@@ -25,17 +25,27 @@ from localelastic.data import (
 from localelastic.errors import SettingError
 from localelastic.matrix import SimilarityMatrix, of_same_steps
 from localelastic.measure import similarity_matrix
-from localelastic.models import LOSSES, TrainingRecord, WarmUp, build_network, warm_up
+from localelastic.models import (
+    LOSSES,
+    TrainingRecord,
+    WarmUp,
+    build_network,
+    stepping_on,
+    warm_up,
+)
 from localelastic.shapes import Labels, Square
-from localelastic.similarity import Kernelized, NormalizedKernelized, Relative
+from localelastic.similarity import CentredKernelized, Kernelized, NormalizedKernelized, Relative
 from localelastic.trajectory import Frozen, Sequential
 
 SIMILARITIES = {
     "relative": Relative(),
     "kernelized": Kernelized(),
     "normalized": NormalizedKernelized(),
+    "centred": CentredKernelized(),
 }
-PENULTIMATE = "penultimate features"
+ALL, DENSE = "all layers", "dense layers"
+"""Whose weights are stepped on: every one, or all but those of convolutions."""
+PENULTIMATE, PIXELS = "penultimate features", "pixels"
 
 
 @dataclass(frozen=True)
@@ -138,9 +148,10 @@ class NetworkFound:
         final_loss: of its last epoch; ``nan`` without one.
         lr: of the warm-up.
         strategy: how changes were computed.
-        kernel: the raw kernelized matrix of the kept examples.
-        classes: of the kept examples.
-        ids: of the kept examples.
+        kernels: kernelized matrices of steps on all layers and on the dense ones, and inner
+            products of penultimate features and of pixels, over the examples that both keep.
+        classes: of these examples.
+        ids: of the same.
     """
 
     scores: dict[str, CellScores]
@@ -148,7 +159,7 @@ class NetworkFound:
     final_loss: float
     lr: float
     strategy: str
-    kernel: Square = field(repr=False)
+    kernels: dict[str, Square] = field(repr=False)
     classes: tuple[str, ...] = field(repr=False)
     ids: tuple[str, ...] = field(repr=False)
 
@@ -161,7 +172,38 @@ def measured(cell: NetworkCell) -> NetworkFound:
         MeasurementError: the warm-up diverged, or no step had a meaning.
     """
     task, model, training = warmed_up(cell)
-    kernel = similarity_matrix(
+    kernel = dense = _kernel(cell, task, model)
+    if any(isinstance(layer, nn.Conv2d) for layer in model.modules()):
+        with stepping_on(model, None):
+            dense = _kernel(cell, task, model)
+    k = len(cell.part.primary)
+    scores = {
+        name: scored(of_same_steps(kernel, similarity), task.primary, k, cell.seed)
+        for name, similarity in SIMILARITIES.items()
+    }
+    features = penultimate(model, task.primary)
+    scores[PENULTIMATE] = feature_scores(features, task.primary, k, cell.seed)
+    both = sorted({*kernel.kept} & {*dense.kept})
+    kept = task.primary.take(both)
+    return NetworkFound(
+        scores,
+        training.accuracy,
+        training.losses[-1] if training.losses else float("nan"),
+        training.lr,
+        kernel.strategy,
+        {
+            ALL: _over(kernel, both),
+            DENSE: _over(dense, both),
+            PENULTIMATE: _products(features[both]),
+            PIXELS: _products(kept.inputs.flatten(1).numpy()),
+        },
+        kept.classes or (),
+        kept.ids,
+    )
+
+
+def _kernel(cell: NetworkCell, task: Task, model: nn.Module) -> SimilarityMatrix:
+    return similarity_matrix(
         model,
         task.primary,
         task.auxiliary,
@@ -170,25 +212,17 @@ def measured(cell: NetworkCell) -> NetworkFound:
         trajectory=Sequential(1, cell.seed) if cell.sequential else Frozen(),
         strategy=Auto(),
     )
-    k = len(cell.part.primary)
-    scores = {
-        name: scored(of_same_steps(kernel, similarity), task.primary, k, cell.seed)
-        for name, similarity in SIMILARITIES.items()
-    }
-    scores[PENULTIMATE] = feature_scores(
-        penultimate(model, task.primary), task.primary, k, cell.seed
-    )
-    kept = task.primary.take(kernel.kept)
-    return NetworkFound(
-        scores,
-        training.accuracy,
-        training.losses[-1] if training.losses else float("nan"),
-        training.lr,
-        kernel.strategy,
-        kernel.values.astype(np.float32),
-        kept.classes or (),
-        kept.ids,
-    )
+
+
+def _over(matrix: SimilarityMatrix, examples: list[int]) -> Square:
+    rows = [matrix.kept.index(i) for i in examples]
+    values: Square = matrix.values[np.ix_(rows, rows)].astype(np.float32)
+    return values
+
+
+def _products(points: np.ndarray) -> Square:
+    values: Square = points @ points.T
+    return values
 
 
 def warmed_up(cell: NetworkCell) -> tuple[Task, nn.Module, TrainingRecord]:

@@ -9,11 +9,10 @@ from itertools import product
 import numpy as np
 
 from localelastic.cluster import N_NEIGHBORS, Clustering, KMeans, Neighbours, clustering_accuracy
-from localelastic.errors import SettingError
-from localelastic.experiments.tables.cell import NetworkFound
-from localelastic.matrix import SimilarityMatrix, of_same_steps
-from localelastic.shapes import Square
-from localelastic.similarity import Kernelized, NormalizedKernelized, symmetrised
+from localelastic.errors import MeasurementError, SettingError
+from localelastic.experiments.tables.cell import ALL, DENSE, SIMILARITIES, NetworkFound
+from localelastic.matrix import SimilarityMatrix, mean_of, of_same_steps
+from localelastic.similarity import Kernelized
 
 
 @dataclass(frozen=True)
@@ -22,13 +21,15 @@ class Setting:
 
     Args:
         clustering: the rule.
-        normalized: whether each kernel is normalized (appendix A.4) before anything else.
-        networks: how many networks' kernels are averaged, each over its mean self-similarity.
+        similarity: a name of ``SIMILARITIES``, of each network by itself.
+        kernel: of which steps, or of what no step is needed for: a name of a cell's ``kernels``.
+        networks: how many networks' similarities are averaged, each over its mean self-similarity.
     """
 
     clustering: Clustering
-    normalized: bool
-    networks: int
+    similarity: str
+    kernel: str
+    networks: int = 1
 
     @property
     def label(self) -> str:
@@ -38,53 +39,57 @@ class Setting:
             if isinstance(self.clustering, Neighbours)
             else "K-means"
         )
-        kind = "normalized" if self.normalized else "kernelized"
         many = "1 network" if self.networks == 1 else f"{self.networks} networks"
-        return f"{rule}, {kind}, {many}"
+        return f"{self.kernel}, {self.similarity}, {rule}, {many}"
 
-    def accuracies(self, found: Sequence[NetworkFound], seed: int) -> list[float]:
-        """Of every group of as many networks on one sample.
+    def accuracy(self, found: Sequence[NetworkFound], seed: int) -> float:
+        """Of the mean over the networks.
 
         Args:
-            found: networks on the same examples.
+            found: as many networks as are averaged, on the same examples.
             seed: of the clustering.
         """
-        groups = [found[i : i + self.networks] for i in range(0, len(found), self.networks)]
-        return [self._accuracy(group, seed) for group in groups if len(group) == self.networks]
-
-    def _accuracy(self, found: Sequence[NetworkFound], seed: int) -> float:
-        ids = sorted(set.intersection(*(set(one.ids) for one in found)))
-        classes = dict(zip(found[0].ids, found[0].classes, strict=True))
-        values = np.mean([self._kernel(one, ids) for one in found], axis=0)
-        similarity = NormalizedKernelized() if self.normalized else Kernelized()
-        kept = tuple(range(len(ids)))
-        matrix = SimilarityMatrix(values, tuple(ids), kept, (), similarity, "average", False)
-        known = [classes[name] for name in ids]
+        ids = sorted(set.union(*(set(one.ids) for one in found)))
+        try:
+            matrix = mean_of([self._matrix(one, ids) for one in found])
+        except MeasurementError:  # nothing is left of any example
+            return _one_cluster(found[0].classes)
+        classes = {
+            name: known for one in found for name, known in zip(one.ids, one.classes, strict=True)
+        }
+        known = [classes[name] for name in matrix.ids]
         try:
             labels = self.clustering.clusters(matrix, n_clusters=len(set(known)), seed=seed).labels
         except SettingError:  # no two examples are told apart
-            labels = np.zeros(len(ids), dtype=np.intp)
+            return _one_cluster(known)
         return clustering_accuracy(known, labels)
 
-    def _kernel(self, found: NetworkFound, ids: list[str]) -> Square:
-        place = {name: i for i, name in enumerate(found.ids)}
-        rows = [place[name] for name in ids]
-        values = symmetrised(found.kernel.astype(float))[np.ix_(rows, rows)]
-        if not self.normalized:
-            kernel: Square = values / values.trace() * len(values)
-            return kernel
-        kept = tuple(range(len(ids)))
-        matrix = SimilarityMatrix(values, tuple(ids), kept, (), Kernelized(), "", False)
-        return of_same_steps(matrix, NormalizedKernelized()).values
+    def _matrix(self, found: NetworkFound, ids: list[str]) -> SimilarityMatrix:
+        kernel = SimilarityMatrix(
+            found.kernels[self.kernel].astype(float),
+            found.ids,
+            tuple(ids.index(name) for name in found.ids),
+            (),
+            Kernelized(),
+            "",
+            exact=False,
+        )
+        return of_same_steps(kernel, SIMILARITIES[self.similarity])
+
+
+def _one_cluster(known: Sequence[str]) -> float:
+    return clustering_accuracy(known, np.zeros(len(known), dtype=np.intp))
 
 
 CANDIDATES = tuple(
-    Setting(clustering, normalized, networks)
-    for clustering, normalized, networks in product(
-        (KMeans(), Neighbours(N_NEIGHBORS), Neighbours(10), Neighbours(20)), (False, True), (1, 3)
+    Setting(*one)
+    for one in product(
+        (KMeans(), Neighbours(N_NEIGHBORS), Neighbours(10)),
+        ("kernelized", "normalized", "centred"),
+        (ALL, DENSE),
     )
 )
-DEFAULT = Setting(Neighbours(N_NEIGHBORS), normalized=False, networks=1)
+DEFAULT = Setting(Neighbours(N_NEIGHBORS), "centred", DENSE)
 """What :func:`localelastic.cluster.cluster_by_elasticity` does unless told otherwise."""
-PRINTED = Setting(KMeans(), normalized=False, networks=1)
+PRINTED = Setting(KMeans(), "kernelized", ALL)
 """The paper's."""

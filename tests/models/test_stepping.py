@@ -1,0 +1,60 @@
+"""Which weights steps move, and that the model is as it was afterwards."""
+
+from __future__ import annotations
+
+import pytest
+from torch import nn
+
+from localelastic.errors import SettingError
+from localelastic.models import CNN, TwoLayer, stepping_on
+
+LAYERS = ("conv1", "conv2", "dense", "readout")
+ALL = {f"{layer}.{weight}" for layer in LAYERS for weight in ("weight", "bias")}
+
+
+def trainable(model):
+    return {name for name, weight in model.named_parameters() if weight.requires_grad}
+
+
+@pytest.mark.parametrize(
+    ("layers", "left"),
+    [
+        (None, {"dense.weight", "dense.bias", "readout.weight", "readout.bias"}),
+        (["readout"], {"readout.weight", "readout.bias"}),
+        (["conv1", "readout.bias"], {"conv1.weight", "conv1.bias", "readout.bias"}),
+        (("all",), ALL),
+    ],
+)
+def test_only_these_are_stepped_on(layers, left):
+    model = CNN((1, 28, 28), width=10)
+    with stepping_on(model, layers):
+        assert trainable(model) == left
+    assert len(trainable(model)) == 8
+
+
+@pytest.mark.parametrize("layers", [["read"], ["readout", "pool"], []])
+def test_what_is_no_layer_is_refused(layers):
+    model = CNN((1, 28, 28), width=10)
+    with (
+        pytest.raises(SettingError, match=r"conv1, conv2, dense, readout.*or all"),
+        stepping_on(model, layers),
+    ):
+        pass
+    assert len(trainable(model)) == 8
+
+
+def test_what_was_frozen_stays_so_also_after_an_error():
+    model = TwoLayer((4,), width=3)
+    model.readout.bias.requires_grad_(False)
+    before = trainable(model)
+    with pytest.raises(ZeroDivisionError), stepping_on(model, ["hidden"]):
+        1 / (trainable(model) - {"hidden.weight", "hidden.bias"} == before)
+    assert trainable(model) == before
+    with pytest.raises(SettingError, match=r"readout\.bias"), stepping_on(model, ["readout.bias"]):
+        pass
+
+
+def test_convolutions_alone_are_all_there_is():
+    model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten())
+    with stepping_on(model, None):
+        assert trainable(model) == {"0.weight", "0.bias"}
