@@ -79,7 +79,7 @@ def test_json_alone_on_standard_output(run, here, data):
 
 
 def test_quiet(run, here, data):
-    assert run(data, *TASK, *QUICK, "--out", "o", "--quiet").__dict__ == {
+    assert run(data, *TASK, *QUICK, "--out", "o", "--quiet")._asdict() == {
         "code": 0,
         "out": "",
         "err": "",

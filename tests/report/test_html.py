@@ -101,13 +101,16 @@ def test_every_kind_of_record_gives_a_well_formed_page(record, kind, known):
 
 
 @pytest.mark.parametrize(
-    "name", ["relative", "signed relative", "kernelized", "normalized kernelized"]
+    "name",
+    ["relative", "signed relative", "kernelized", "normalized kernelized", "centred kernelized"],
 )
 def test_the_equation_is_that_of_the_similarity(record, name):
     page = Page(render_report(replace(record, similarity_name=f"{name} similarity")))
     assert ("equation 2 of the paper" in page.text) is ("relative" in name)
     assert ("equation 3 of the paper" in page.text) is ("kernelized" in name)
-    assert [tag for tag, _ in page.tags].count("math") == 1 + ("normalized" in name)
+    assert [tag for tag, _ in page.tags].count("math") == (
+        1 + ("normalized" in name) + 2 * ("centred" in name)
+    )
     assert page.words.count("|") == (4 if name == "relative" else 0)
 
 
