@@ -144,14 +144,14 @@ def test_smoke(table, tmp_path):
 
 def test_rows_can_be_chosen():
     table = experiment_named("table5")
-    record = run_experiment(table, Request("smoke", (0,), rows="RANDOM"))
+    record = run_experiment(table, Request("smoke", (0,), only="RANDOM"))
     assert set(record.groups()) == {"l2-relative (random)", "l2-kernelized (random)", "chance"}
     assert record.settings["rows"] == "only those with RANDOM in their label"
     assert "Of 12 cells of Table 5 ours lie" in record.finding
 
 
 def test_rows_that_the_paper_does_not_have():
-    record = run_experiment(experiment_named("table1"), Request("smoke", (0,), rows="untrained"))
+    record = run_experiment(experiment_named("table1"), Request("smoke", (0,), only="untrained"))
     assert record.finding == (
         "None of the rows is in the paper (l2-kernelized (two-layer, untrained))."
     )
@@ -172,3 +172,11 @@ def test_a_quick_table_gives_what_is_stored(label):
     ]
     assert kept.interval.holds(float(np.mean(found)))
     np.testing.assert_allclose(found, kept.values, atol=2)
+
+
+def test_sets_can_be_chosen():
+    record = run_experiment(experiment_named("figure1"), Request("smoke", (0,), only="torus"))
+    assert {name.partition(",")[0] for name in record.groups()} == {"torus"}
+    assert record.finding.startswith("On torus the change falls")
+    (picture,) = experiment_named("figure1").draw(record)
+    assert picture.png

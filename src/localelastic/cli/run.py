@@ -35,7 +35,7 @@ def run(
     name: run_options.Name = None,
     scale: run_options.Scale = None,
     protocol: run_options.Protocol = None,
-    rows: run_options.Rows = None,
+    only: run_options.Only = None,
     seeds: run_options.Seeds = None,
     seed: run_options.FirstSeed = None,
     workers: run_options.Workers = None,
@@ -68,7 +68,7 @@ def run(
         cache=_expanded(cache),
         workers=_workers(experiment, scale) if workers is None else workers,
         protocol=Request.protocol if protocol is None else protocol,
-        rows=rows or Request.rows,
+        only=only or Request.only,
     )
     count = experiment.costs[request.scale].seeds if seeds is None else seeds
     first = 0 if seed is None else seed
@@ -119,7 +119,7 @@ def _command(name: str, request: Request, first: int) -> str:
     words = ["localelastic", "run", name, "--scale", request.scale]
     words += ["--seeds", str(len(request.seeds))] + (["--seed", str(first)] if first else [])
     words += ["--protocol", request.protocol] if request.protocol != Request.protocol else []
-    words += ["--rows", request.rows] if request.rows else []
+    words += ["--only", request.only] if request.only else []
     for flag in ("photos", "classifier", "data", "cache"):
         if (path := getattr(request, flag)) is not None:
             words += [f"--{flag}", str(path)]

@@ -48,8 +48,13 @@ Protocol = Annotated[
         default=Request.protocol,
     ),
 ]
-Rows = Annotated[
-    str | None, _run("TEXT", "Of a table: only rows with this in their label.", default="all")
+Only = Annotated[
+    str | None,
+    _run(
+        "TEXT",
+        "Of a table only rows, of figures 1 and 4 only sets, with this in their name.",
+        default="all",
+    ),
 ]
 
 Photos = Annotated[Path | None, _data("FOLDER", "Photographs, one sub-folder per class.")]

@@ -69,7 +69,7 @@ class Request:
         cache: where finished parts are kept, so that a run that was killed goes on.
         workers: parts computed at once, each on one thread.
         protocol: of a table: published, algorithm1 or ours.
-        rows: of a table: only those whose label has this in it; all if empty.
+        only: rows of a table, or sets of figures 1 and 4, whose name has this in it; all if empty.
     """
 
     scale: str = "quick"
@@ -80,7 +80,7 @@ class Request:
     cache: Path | None = None
     workers: int = 1
     protocol: str = "published"
-    rows: str = ""
+    only: str = ""
 
     def compute(
         self,
@@ -99,6 +99,24 @@ class Request:
             progress=progress,
             stage=stage,
         )
+
+    def asked(self, names: Sequence[str], of: str) -> list[str]:
+        """Those that ``only`` leaves.
+
+        Args:
+            names: of all parts.
+            of: what has these parts.
+
+        Raises:
+            SettingError: none is left.
+        """
+        left = [name for name in names if self.only.lower() in name.lower()]
+        if not left:
+            raise SettingError(
+                f"expected only to be part of a name in {of} ({', '.join(names)}), got "
+                f"{self.only!r}"
+            )
+        return left
 
     def __post_init__(self) -> None:
         if self.scale not in SCALES:
@@ -154,7 +172,7 @@ def run_experiment(
         InputError: a request that cannot be met.
         MeasurementError: nothing could be measured.
     """
-    for name in ("photos", "classifier", "data", "cache", "workers", "protocol", "rows"):
+    for name in ("photos", "classifier", "data", "cache", "workers", "protocol", "only"):
         if name not in experiment.takes and getattr(request, name) != getattr(Request(), name):
             raise SettingError(f"{experiment.name} does not take {name}; leave it out")
     if not request.seeds:

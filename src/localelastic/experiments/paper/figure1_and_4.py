@@ -63,15 +63,17 @@ Found = dict[Subject, list[dict[str, float]]]
 class DistanceFigure(Experiment):
     """Some sets, each with the ReLU network and its linear twin."""
 
-    takes = PARALLEL
+    takes = PARALLEL | {"only"}
     geometries: tuple[tuple[str, str], ...]
     """Each set, and the family of networks fitted to it."""
 
     def measure(self, request: Request, progress: Progress) -> ExperimentRecord:
         """Fit and measure every network on every set, with every seed and at both step sizes."""
+        asked = request.asked([name for name, _ in self.geometries], self.name)
         cells = [
             Cell(geometry, network, SCALES[request.scale], seed)
             for geometry, family in self.geometries
+            if geometry in asked
             for network in (family, f"{family}-linear")
             for seed in request.seeds
         ]
@@ -149,8 +151,8 @@ class DistanceFigure(Experiment):
         relu, signed = _stable(found, RELU, UNSIGNED), _stable(found, LINEAR, SIGNED)
         if relu is None or signed is None:
             return "Too many fits diverged to compare the two networks: see the notes."
-        names = [name.replace("-", " ") for name, _ in self.geometries]
-        sets = f"{', '.join(names[:-1])} and {names[-1]}"
+        names = [name.replace("-", " ") for name in dict.fromkeys(one.geometry for one in found)]
+        sets = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
         more = "more" if abs(signed) > abs(relu) else "less"
         return (
             f"On {sets} the change falls with the distance in the ReLU network (mean Pearson "

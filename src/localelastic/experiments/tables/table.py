@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from localelastic.errors import MeasurementError, SettingError
+from localelastic.errors import MeasurementError
 from localelastic.experiments.cells import Failed, survivors
 from localelastic.experiments.experiment import PARALLEL, Costs, Experiment, Request
 from localelastic.experiments.published import columns_of, published
@@ -59,7 +59,7 @@ class Table(Experiment):
         more: rows beyond the printed ones, such as rivals that the paper leaves out.
     """
 
-    takes = PARALLEL | {"data", "protocol", "classifier", "rows"}
+    takes = PARALLEL | {"data", "protocol", "classifier", "only"}
 
     def __init__(self, number: int, costs: Costs, more: tuple[Row | BaselineRow, ...] = ()) -> None:
         self.name = f"table{number}"
@@ -99,11 +99,7 @@ class Table(Experiment):
             quantities,
             {
                 "protocol": _PROTOCOLS[request.protocol],
-                **(
-                    {"rows": f"only those with {request.rows} in their label"}
-                    if request.rows
-                    else {}
-                ),
+                **_only(request),
                 "examples": f"{scale.n:,} primary and {scale.n:,} auxiliary of {self._dataset}",
                 "width": f"{scale.width:g} of the published, where networks have one",
                 "warm-up": f"{scale.epochs:g} of the published epochs"
@@ -145,14 +141,8 @@ class Table(Experiment):
             SettingError: none.
         """
         there = list(self._all_rows(request))
-        asked = [row for row in there if _asked(row.label, request)]
-        if not asked:
-            labels = ", ".join(row.label for row in there)
-            raise SettingError(
-                f"expected rows to be part of one of {self.name}'s labels ({labels}), "
-                f"got {request.rows!r}"
-            )
-        return asked
+        asked = request.asked([row.label for row in there], self.name)
+        return [row for row in there if row.label in asked]
 
     def _all_rows(self, request: Request) -> Iterator[Row | BaselineRow]:
         """Without a checkpoint the packaged classifier stands in, where it is installed."""
@@ -170,7 +160,7 @@ class Table(Experiment):
     def _missing(self, request: Request) -> Iterator[str]:
         """What cannot be run, and what it takes."""
         labels = [row.label for row in self._rows if isinstance(row, BaselineRow)]
-        labels = [label for label in labels if _asked(label, request)]
+        labels = [label for label in labels if request.only.lower() in label.lower()]
         for label in labels if request.classifier is None else ():
             if BASELINES.get(label) == PRETRAINED:
                 packaged = f"{PACKAGED.label} stands in"
@@ -266,11 +256,7 @@ _PROTOCOLS = {
 
 
 def _only(request: Request) -> dict[str, str]:
-    return {"rows": f"only those with {request.rows} in their label"} if request.rows else {}
-
-
-def _asked(label: str, request: Request) -> bool:
-    return request.rows.lower() in label.lower()
+    return {"rows": f"only those with {request.only} in their label"} if request.only else {}
 
 
 def _words(cell: Cell) -> str:
