@@ -172,11 +172,3 @@ def test_a_quick_table_gives_what_is_stored(label):
     ]
     assert kept.interval.holds(float(np.mean(found)))
     np.testing.assert_allclose(found, kept.values, atol=2)
-
-
-def test_sets_can_be_chosen():
-    record = run_experiment(experiment_named("figure1"), Request("smoke", (0,), only="torus"))
-    assert {name.partition(",")[0] for name in record.groups()} == {"torus"}
-    assert record.finding.startswith("On torus the change falls")
-    (picture,) = experiment_named("figure1").draw(record)
-    assert picture.png

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from localelastic.analysis import correlation
@@ -26,7 +27,7 @@ from localelastic.plots.distance import distance_scatter, set_view
 from localelastic.report.experiment import Picture
 from localelastic.report.experiment_record import ExperimentRecord, Quantity
 from localelastic.report.inline import MINUS
-from localelastic.shapes import Points, Progress, Square
+from localelastic.shapes import Progress, Square
 
 RELU, LINEAR = "ReLU", "linear"
 PUBLISHED, STABLE = "published step", "stable step"
@@ -240,7 +241,7 @@ class Measured:
     numbers: dict[str, float]
     signed: Square
     distances: Square
-    points: Points
+    points: Float[np.ndarray, "p d"]  # of both sides
 
 
 def measured(cell: Cell) -> dict[str, Measured | Failed]:
