@@ -25,6 +25,7 @@ from localelastic.similarity import (
     NormalizedKernelized,
     Relative,
     SignedRelative,
+    asymmetry,
     symmetrised,
 )
 from localelastic.trajectory import Frozen, Sequential
@@ -60,22 +61,47 @@ def test_centred_is_the_correlation_of_gradients():
     np.testing.assert_allclose(found.values, expected, atol=1e-12)
 
 
+def test_asymmetry():
+    assert asymmetry(KERNEL) == 0
+    assert asymmetry(np.zeros((2, 2))) == 0
+    np.testing.assert_allclose(asymmetry(np.array([[0.0, 3], [1, 0]])), 0.5)
+
+
+def centred(*passes):
+    n = len(passes[0].reasons)
+    values, reasons, *_ = averaged(passes, CentredKernelized(), tuple("abcdef"[:n]))
+    return values, reasons
+
+
+KERNEL = np.array([[3.0, 1, 0], [1, 2, 0.5], [0, 0.5, 4]])
+ALONE = Changes(-KERNEL, -KERNEL.diagonal(), np.ones(3), (None,) * 3)
+
+
 def test_centred_leaves_out_of_the_mean_what_it_leaves_out():
-    kernel = np.array([[3.0, 1, 0], [1, 2, 0.5], [0, 0.5, 4]])
-    alone = Changes(-kernel, -kernel.diagonal(), np.ones(3), (None,) * 3)
-    more = np.pad(kernel, ((0, 1), (0, 1)), constant_values=50.0)
+    more = np.pad(KERNEL, ((0, 1), (0, 1)), constant_values=50.0)
     marked = Changes(-more, -more.diagonal(), np.ones(4), (None, None, None, "dead"))
-    found = CentredKernelized().of(marked)
-    np.testing.assert_allclose(found[:3, :3], CentredKernelized().of(alone))
-    np.testing.assert_array_equal(found[3], 0)
-    np.testing.assert_allclose(found.diagonal(), [1, 1, 1, 0])
+    found, reasons = centred(marked)
+    np.testing.assert_allclose(found[:3, :3], centred(ALONE)[0])
+    assert reasons == (None, None, None, "dead")
 
 
-def test_equal_steps_have_nothing_left_when_centred():
-    kernel = np.full((3, 3), 0.1)
-    change = Changes(-kernel, -kernel.diagonal(), np.ones(3), (None,) * 3)
+def test_centred_over_passes_is_that_of_their_mean():
+    """Also where an example has no meaning in one of them."""
+    again = KERNEL * [[1.5], [0], [1]]
+    second = Changes(-again, -again.diagonal(), np.ones(3), (None, "fitted", None))
+    mean = np.stack([1.25 * KERNEL[0], KERNEL[1], KERNEL[2]])
+    alone = Changes(-mean, -mean.diagonal(), np.ones(3), (None,) * 3)
+    np.testing.assert_allclose(centred(ALONE, second)[0], centred(alone)[0])
+
+
+@pytest.mark.parametrize("left", [0, 1e-4])
+def test_equal_steps_have_nothing_left_when_centred(left):
+    """Also where rounding in single precision, or little more, is left."""
+    points = torch.ones(6, 4) + left * torch.randn(6, 4)
     with pytest.raises(MeasurementError, match="nothing is left of it"):
-        averaged([change], CentredKernelized(), ("a", "b", "c"))
+        similarity_matrix(
+            torch.nn.Linear(4, 1), Examples.of(points), similarity=CentredKernelized()
+        )
 
 
 @given(arrays(float, (4, 4), elements=st.floats(-1e6, 1e6)))

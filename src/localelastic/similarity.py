@@ -13,6 +13,9 @@ import numpy as np
 from localelastic.change.record import Changes
 from localelastic.shapes import Rows, Square
 
+_ROUNDING = 1e-5
+"""What is left of a kernel in single precision, below that, is one part in a hundred noise."""
+
 
 class Similarity(ABC):
     """A rule that turns changes into similarities.
@@ -28,6 +31,10 @@ class Similarity(ABC):
     @abstractmethod
     def of(self, change: Changes) -> Rows:
         """The similarity of each pair; meaningful only in the rows of ``change.valid``."""
+
+    def of_all(self, values: Square) -> Square:
+        """What else it takes once all steps are known, of the examples that are kept."""
+        return values
 
     def undefined(self, values: Square) -> list[str | None]:
         """Why this similarity has no meaning for an example, beyond what its change says."""
@@ -99,7 +106,8 @@ class CentredKernelized(Similarity):
     ``C(x, x') / sqrt(C(x, x) C(x', x'))`` with ``C = H S_ker H`` and ``H = I - 1/n``: each gradient
     less their mean, as in kernel PCA (Schoelkopf et al. 1998), then normalized as in appendix A.4.
     Where every step moves every prediction in the same way, only what is left tells examples apart.
-    Unlike the other similarities it depends on which examples are measured together. It is ours.
+    Unlike the others it depends on which examples are measured together. Of finite steps it is a
+    correlation as nearly as they are inner products. It is ours, not the paper's.
     """
 
     name = "centred-kernelized"
@@ -107,20 +115,20 @@ class CentredKernelized(Similarity):
     is_kernel = True
 
     def of(self, change: Changes) -> Rows:
-        """Over the examples whose step has a meaning; zero where nothing is left of one."""
-        kept = np.ix_(change.valid, change.valid)
-        kernel = Kernelized().of(change)[kept]
-        if len(kernel) > 1:  # one alone has nothing in common with others
-            mean = kernel.mean(axis=1, keepdims=True)
-            nothing = np.finfo(float).eps * len(kernel) * kernel.diagonal()  # rounding
-            kernel = kernel - mean - kernel.mean(axis=0) + mean.mean()
-            kernel[kernel.diagonal() <= nothing] = 0
-        values = np.zeros((len(change.valid), len(change.valid)))
-        values[kept] = _normalized(kernel)
-        return values
+        """The kernel; see :meth:`of_all`."""
+        return Kernelized().of(change)
+
+    def of_all(self, values: Square) -> Square:
+        """Centred and normalized; zero where less than ``_ROUNDING`` is left of an example."""
+        if len(values) < 2:  # one alone has nothing in common with others
+            return _normalized(values)
+        mean = values.mean(axis=1, keepdims=True)
+        centred = values - mean - values.mean(axis=0) + mean.mean()
+        centred[centred.diagonal() <= _ROUNDING * values.diagonal()] = 0
+        return _normalized(centred)
 
     def undefined(self, values: Square) -> list[str | None]:
-        """Examples whose gradient is the mean one, or whose step overshot."""
+        """Examples whose gradient is the mean one to within rounding, or whose step overshot."""
         reason = (
             "its step moves the others as steps do on average, and nothing is left of it: train "
             "longer, or take another network or step size"
@@ -144,6 +152,12 @@ SIMILARITIES: dict[str, Similarity] = {
 def symmetrised(values: Square) -> Square:
     """``(S + S^T) / 2``, Algorithm 1 line 18."""
     return (values + values.T) / 2
+
+
+def asymmetry(values: Square) -> float:
+    """Root mean square of ``S - S^T`` over that of ``S + S^T``: zero of inner products."""
+    both = float(np.linalg.norm(values + values.T))
+    return float(np.linalg.norm(values - values.T)) / both if both > 0 else 0.0
 
 
 def _normalized(kernel: Square) -> Square:

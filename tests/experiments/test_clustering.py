@@ -159,3 +159,12 @@ def test_networks_are_averaged(spec):
     assert not np.allclose(found.values, alone.values)
     assert any("2 networks and one sample" in note for note in both.record.notes)
     assert "mean of 2" in both.record.settings["network"]
+
+
+def test_a_kernel_that_is_not_symmetric_is_named(spec, monkeypatch):
+    monkeypatch.setattr("localelastic.experiments.words._SKEW", 1e-9)
+    real = {"lr": 0.5, "strategy": "replay", "similarity": "kernelized"}
+    told = run_cluster(prepare(replace(spec, **real))).record.notes
+    assert any("S(x, x') and S(x', x) differ by" in note for note in told)
+    told = run_cluster(prepare(spec)).record.notes
+    assert not any("differ by" in note for note in told)

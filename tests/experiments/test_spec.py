@@ -163,3 +163,11 @@ def test_a_task_is_drawn_as_told():
     assert first.auxiliary.ids == ("12", "13")
     drawn = {spec.task(data).primary.ids, replace(spec, seed=1).task(data).primary.ids}
     assert len(drawn) == 2
+
+
+def test_a_run_of_before_layers_could_be_named_stepped_on_all(tmp_path):
+    spec = ClusterSpec("mnist", ("5",), ("3",))
+    values = json.loads(spec.to_json())
+    del values["layers"]
+    (tmp_path / "spec.json").write_text(json.dumps(values))
+    assert ClusterSpec.read(tmp_path) == replace(spec, layers=("all",))

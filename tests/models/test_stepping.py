@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from torch import nn
+from torch.nn.utils.parametrizations import weight_norm
 
 from localelastic.errors import SettingError
 from localelastic.models import CNN, TwoLayer, stepping_on
@@ -21,8 +22,10 @@ def trainable(model):
     [
         (None, {"dense.weight", "dense.bias", "readout.weight", "readout.bias"}),
         (["readout"], {"readout.weight", "readout.bias"}),
+        ("readout", {"readout.weight", "readout.bias"}),
         (["conv1", "readout.bias"], {"conv1.weight", "conv1.bias", "readout.bias"}),
         (("all",), ALL),
+        ("all", ALL),
     ],
 )
 def test_only_these_are_stepped_on(layers, left):
@@ -32,7 +35,7 @@ def test_only_these_are_stepped_on(layers, left):
     assert len(trainable(model)) == 8
 
 
-@pytest.mark.parametrize("layers", [["read"], ["readout", "pool"], []])
+@pytest.mark.parametrize("layers", [["read"], ["readout", "pool"], [], ""])
 def test_what_is_no_layer_is_refused(layers):
     model = CNN((1, 28, 28), width=10)
     with (
@@ -58,3 +61,16 @@ def test_convolutions_alone_are_all_there_is():
     model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten())
     with stepping_on(model, None):
         assert trainable(model) == {"0.weight", "0.bias"}
+
+
+def test_a_weight_of_two_layers_belongs_to_both():
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+    model[1].weight = model[0].weight
+    with stepping_on(model, ["1"]):
+        assert trainable(model) == {"0.weight", "1.bias"}
+
+
+def test_convolutions_in_disguise():
+    model = nn.Sequential(weight_norm(nn.Conv1d(1, 2, 3)), nn.Flatten(), nn.Linear(4, 1))
+    with stepping_on(model, None):
+        assert trainable(model) == {"2.weight", "2.bias"}

@@ -9,6 +9,7 @@ from torch import nn
 from localelastic.data.examples import Examples
 from localelastic.errors import DataError, MeasurementError, SettingError
 from localelastic.models import (
+    CNN,
     CrossEntropy,
     SquaredLoss,
     TwoLayer,
@@ -162,3 +163,29 @@ def test_published_settings(network, loss, expected):
 def test_sides_of_different_shape_are_refused():
     with pytest.raises(DataError, match="one shape"):
         code(examples(2, (3,)), examples(2, (4,)), SquaredLoss())
+
+
+class Viewing(nn.Module):
+    """Expects what a convolution gives to lie in memory as usual."""
+
+    def __init__(self, convolution, side):
+        super().__init__()
+        self.convolution, self.readout = convolution, nn.Linear(2 * side, 1)
+
+    def forward(self, inputs):
+        return self.readout(self.convolution(inputs).view(len(inputs), -1)).squeeze(1)
+
+
+@pytest.mark.parametrize(
+    ("model", "shape"),
+    [
+        (Viewing(nn.Conv2d(1, 2, 3), 16), (1, 6, 6)),
+        (Viewing(nn.Conv3d(1, 2, 3), 8), (1, 4, 4, 4)),
+        (CNN((1, 16, 16), width=4), (1, 16, 16)),
+    ],
+)
+def test_convolutions_of_any_kind_train_and_lie_in_memory_as_before(model, shape):
+    sides = [Examples.of(torch.randn(6, *shape)) for _ in range(2)]
+    record = warm_up(model, *sides, loss=SquaredLoss(), settings=WarmUp(2))
+    assert len(record.losses) == 2
+    assert all(weight.is_contiguous() for weight in model.parameters())

@@ -129,6 +129,7 @@ def spectral(similarity: Square, *, n_clusters: int, seed: int = 0) -> Clusters:
     with warnings.catch_warnings():
         # A graph in unconnected parts is the easiest case here: a part has its own eigenvector.
         warnings.filterwarnings("ignore", message="Graph is not fully connected")
+        warnings.filterwarnings("ignore", message="k >= N")  # few examples: solved all the same
         vectors = spectral_embedding(
             similarity, n_components=n_clusters, drop_first=False, random_state=seed
         )

@@ -47,7 +47,7 @@ def cluster_by_elasticity(
     n_clusters: int | None,
     loss: Loss = SquaredLoss(),
     similarity: Similarity = CentredKernelized(),
-    layers: Sequence[str] | None = None,
+    layers: Sequence[str] | str | None = None,
     trajectory: Trajectory = Frozen(),
     strategy: Strategy | Auto = Auto(),
     settings: WarmUp = WarmUp(),
@@ -68,7 +68,7 @@ def cluster_by_elasticity(
         n_clusters: how many clusters, ``k``; if ``None`` what :func:`suggest_clusters` says.
         loss: of the warm-up and of the measured step.
         similarity: what is clustered; ``Kernelized()`` is the paper's.
-        layers: names of the modules whose weights are stepped on, ``["all"]`` as in the paper;
+        layers: names of the modules whose weights are stepped on, ``"all"`` as in the paper;
             ``None`` leaves convolutions alone. The warm-up trains every one.
         trajectory: which weights the measured steps start from.
         strategy: how the changes are computed.

@@ -26,7 +26,14 @@ from localelastic.data import (
 )
 from localelastic.errors import ReadError, SettingError
 from localelastic.experiments.typed import typed_values
-from localelastic.models import LOSSES, NETWORKS, WarmUp, published_warm_up, takes_images
+from localelastic.models import (
+    ALL_LAYERS,
+    LOSSES,
+    NETWORKS,
+    WarmUp,
+    published_warm_up,
+    takes_images,
+)
 from localelastic.similarity import SIMILARITIES, CentredKernelized
 from localelastic.trajectory import Frozen, Sequential, Trajectory
 from localelastic.update import DEFAULT_LR
@@ -143,6 +150,8 @@ class ClusterSpec:
             given = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError) as error:
             raise ReadError(f"expected the spec.json of a run, got {file}: {error}") from None
+        if isinstance(given, dict) and "version" in given:  # written before layers could be named
+            given.setdefault("layers", [ALL_LAYERS])
         needed, known = {"data", "primary", "auxiliary"}, {field.name for field in fields(cls)}
         if not isinstance(given, dict) or not needed <= given.keys():
             raise ReadError(f"expected the spec.json of a run, got another content in {file}")

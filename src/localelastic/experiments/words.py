@@ -14,8 +14,9 @@ from localelastic.experiments.spec import ClusterSpec
 from localelastic.models import ALL_LAYERS
 from localelastic.report.records import Score
 from localelastic.shapes import Labels
-from localelastic.similarity import SIMILARITIES
+from localelastic.similarity import SIMILARITIES, asymmetry
 
+_SKEW = 0.1
 _BARELY_TRAINED = 0.95
 
 
@@ -108,6 +109,13 @@ def notes(
         said.append(
             f"{below.mean():.1%} of the changes are below the noise floor: they cannot be told "
             "from no step. A larger --lr or --precision float64 lifts them above it."
+        )
+    skew = asymmetry(found.similarity.values)
+    if found.similarity.similarity.is_kernel and skew > _SKEW:
+        said.append(
+            f"S(x, x') and S(x', x) differ by {skew:.0%} of their size: steps are too large to be "
+            "inner products of gradients, or too small to stand out of rounding. Another --lr, "
+            "none, or --precision float64 mends that."
         )
     if spec.version != version("localelastic"):
         said.append(

@@ -74,6 +74,8 @@ def averaged(
         counts += valid
         reasons = [new or old for new, old in zip(change.reasons, reasons, strict=True)]
     total[counts > 0] /= counts[counts > 0, None]
+    known = np.ix_(counts > 0, counts > 0)
+    total[known] = similarity.of_all(total[known])
     undefined = similarity.undefined(total)
     final = tuple(
         reason if not count else extra
