@@ -39,11 +39,15 @@ def experiment_page(record: ExperimentRecord, pictures: Sequence[tuple[str, str]
     parts += [
         "## Settings",
         "\n".join(f"- {name}: {value}" for name, value in record.settings.items()),
-        f"Took {record.seconds:.0f} seconds with "
+        f"Took {record.seconds:.0f} seconds{_beyond_cache(record)} with "
         + ", ".join(f"{name} {value}" for name, value in record.environment.items())
         + ".",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _beyond_cache(record: ExperimentRecord) -> str:
+    return " beyond what the cache held," if "--cache" in record.command else ""
 
 
 def comparison_page(records: Mapping[str, ExperimentRecord]) -> str:
