@@ -84,7 +84,7 @@ class OverTraining(Experiment):
     takes = PARALLEL
     # Quick: 80 s of processor time a seed, on two cores. Paper: estimated from it, 50 times the
     # steps at four times the width and ten times the digits.
-    costs = Costs(Cost(5.0, 0.6), Cost(85.0, 1.5, seeds=2), Cost(5 * 3600.0, 8.0, seeds=1))
+    costs = Costs(Cost(5.0, 0.6), Cost(100.0, 1.5, seeds=2), Cost(5 * 3600.0, 8.0, seeds=1))
 
     def measure(self, request: Request, progress: Progress) -> ExperimentRecord:
         """Every training with every seed."""
