@@ -39,9 +39,9 @@ def take_in(run: Path, name: str) -> None:
     record = ExperimentRecord.read(run)
     folder = DOCS / "results" / (name or record.name)
     folder.mkdir(parents=True, exist_ok=True)
-    for name in _KEPT:
-        if (run / name).exists():
-            shutil.copy(run / name, folder / name)
+    for kept in _KEPT:
+        if (run / kept).exists():
+            shutil.copy(run / kept, folder / kept)
     for picture in experiment_named(record.name).draw(record):
         (folder / f"{picture.name}.png").write_bytes(picture.png)
 

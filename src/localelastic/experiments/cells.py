@@ -94,10 +94,14 @@ def survivors(
             yield cell, value
 
 
-def moments(result: dict[str, Found | Failed] | Failed) -> Iterator[tuple[str, Found | Failed]]:
-    """The parts of a cell that ends also if some of its parts came to nothing."""
-    assert not isinstance(result, Failed)  # it catches what its parts raise
-    yield from result.items()
+def moments(
+    cells: Iterable[Cell], results: Iterable[dict[str, Found | Failed] | Failed]
+) -> Iterator[tuple[tuple[Cell, str], Found | Failed]]:
+    """Cell and moment, and what it gave, of cells that end also if some moments came to nothing."""
+    for cell, result in zip(cells, results, strict=True):
+        assert not isinstance(result, Failed)  # it catches what its moments raise
+        for moment, found in result.items():
+            yield (cell, moment), found
 
 
 def _numbered(number: int, kept: Callable[..., Found], *given: object) -> tuple[int, Found]:

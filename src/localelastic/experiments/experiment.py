@@ -100,6 +100,10 @@ class Request:
             stage=stage,
         )
 
+    def wants(self, name: str) -> bool:
+        """Whether ``only`` leaves it."""
+        return self.only.lower() in name.lower()
+
     def asked(self, names: Sequence[str], of: str) -> list[str]:
         """Those that ``only`` leaves.
 
@@ -110,7 +114,7 @@ class Request:
         Raises:
             SettingError: none is left.
         """
-        left = [name for name in names if self.only.lower() in name.lower()]
+        left = [name for name in names if self.wants(name)]
         if not left:
             raise SettingError(
                 f"expected only to be part of a name in {of} ({', '.join(names)}), got "

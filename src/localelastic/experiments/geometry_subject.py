@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import nn
@@ -150,10 +151,23 @@ def start(
     return model, 2 / steepest if steepest > 0 else torch.inf
 
 
-def run_words(run: tuple[str, str, int]) -> str:
+@runtime_checkable
+class OfKind(Protocol):
+    """A cell of one kind of network."""
+
+    @property
+    def kind(self) -> str:
+        """ReLU, linear or sigmoid."""
+
+    @property
+    def seed(self) -> int:
+        """Of network and sample."""
+
+
+def run_words(run: tuple[OfKind, str]) -> str:
     """Kind of network, moment and seed."""
-    kind, moment, seed = run
-    return f"{kind}, {moment}, seed {seed}"
+    cell, moment = run
+    return f"{cell.kind}, {moment}, seed {cell.seed}"
 
 
 def published_lr(scale: GeometryScale) -> float:

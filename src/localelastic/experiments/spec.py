@@ -150,11 +150,11 @@ class ClusterSpec:
             given = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError) as error:
             raise ReadError(f"expected the spec.json of a run, got {file}: {error}") from None
-        if isinstance(given, dict) and "version" in given:  # written before layers could be named
-            given.setdefault("layers", [ALL_LAYERS])
         needed, known = {"data", "primary", "auxiliary"}, {field.name for field in fields(cls)}
         if not isinstance(given, dict) or not needed <= given.keys():
             raise ReadError(f"expected the spec.json of a run, got another content in {file}")
+        if "version" in given:  # written before layers could be named
+            given.setdefault("layers", [ALL_LAYERS])
         if unknown := sorted(given.keys() - known):
             raise ReadError(
                 f"expected the settings of a run in {file}, got also {', '.join(unknown)}; "

@@ -82,16 +82,14 @@ class DistanceFigure(Experiment):
         series: dict[str, np.ndarray] = {}
         notes: list[str] = []
         results = request.compute(measured, cells, progress=progress, stage="networks")
-        runs = (
-            ((Subject(cell.geometry, cell.network, step), cell.seed), one)
-            for cell, result in zip(cells, results, strict=True)
-            for step, one in moments(result)
-        )
-        for (subject, seed), one in survivors(
-            runs, lambda run: f"{run[0].group}, seed {run[1]}", notes
+        for (cell, step), one in survivors(
+            moments(cells, results),
+            lambda run: f"{run[0].subject(run[1]).group}, seed {run[0].seed}",
+            notes,
         ):
+            subject = cell.subject(step)
             found.setdefault(subject, []).append(one.numbers)
-            if seed == request.seeds[0]:
+            if cell.seed == request.seeds[0]:
                 series[f"{subject.group}/signed"] = one.signed
                 series[f"{subject.geometry}/distances"] = one.distances
                 series[f"{subject.geometry}/points"] = one.points
@@ -232,6 +230,10 @@ class Cell:
     network: str
     scale: GeometryScale
     seed: int
+
+    def subject(self, step: str) -> Subject:
+        """At one of the step sizes."""
+        return Subject(self.geometry, self.network, step)
 
 
 @dataclass(frozen=True, eq=False)

@@ -126,16 +126,11 @@ class Figure7(Experiment):
         found: dict[tuple[str, str], list[Measured]] = {}
         series: dict[str, np.ndarray] = {}
         notes: list[str] = []
-        runs = (
-            ((cell.kind, moment, cell.seed), one)
-            for cell, result in zip(cells, results, strict=True)
-            for moment, one in moments(result)
-        )
-        for (kind, moment, seed), one in survivors(runs, run_words, notes):
-            found.setdefault((kind, moment), []).append(one)
-            if seed == request.seeds[0]:
-                series[f"{kind}/{moment}/signed"] = one.signed
-                series[f"{kind}/{moment}/cosine"] = one.cosine
+        for (cell, moment), one in survivors(moments(cells, results), run_words, notes):
+            found.setdefault((cell.kind, moment), []).append(one)
+            if cell.seed == request.seeds[0]:
+                series[f"{cell.kind}/{moment}/signed"] = one.signed
+                series[f"{cell.kind}/{moment}/cosine"] = one.cosine
                 for name in ("geodesic", "euclidean", "wide"):
                     series[name] = getattr(one, name)
         if not {("ReLU", "fitted"), ("sigmoid", "fitted")} <= found.keys():

@@ -125,13 +125,8 @@ class RelativeChange(Experiment):
         steps = request.compute(errors, stepped, progress=progress, stage="real steps")
         notes: list[str] = []
         found: dict[tuple[str, str], list[dict[str, float]]] = {}
-        runs = (
-            ((cell.kind, moment, cell.seed), one)
-            for cell, result in zip(cells, results, strict=True)
-            for moment, one in moments(result)
-        )
-        for (kind, moment, _), numbers in survivors(runs, run_words, notes):
-            found.setdefault((kind, moment), []).append(numbers)
+        for (cell, moment), numbers in survivors(moments(cells, results), run_words, notes):
+            found.setdefault((cell.kind, moment), []).append(numbers)
         whole: dict[tuple[bool, int], list[Errors]] = {}
         for step, errs in survivors(
             zip(stepped, steps, strict=True), lambda s: f"{s.width} units, seed {s.seed}", notes

@@ -159,8 +159,8 @@ class Table(Experiment):
 
     def _missing(self, request: Request) -> Iterator[str]:
         """What cannot be run, and what it takes."""
-        labels = [row.label for row in self._rows if isinstance(row, BaselineRow)]
-        labels = [label for label in labels if request.only.lower() in label.lower()]
+        baselines = (row.label for row in self._rows if isinstance(row, BaselineRow))
+        labels = [label for label in baselines if request.wants(label)]
         for label in labels if request.classifier is None else ():
             if BASELINES.get(label) == PRETRAINED:
                 packaged = f"{PACKAGED.label} stands in"
