@@ -255,8 +255,8 @@ def warm_up_steps() -> Figures:
 
     After the published warm-up about 15,000 units are alive; the rest are off on all examples.
     """
-    inputs = digits_like(50, (D,), 0).inputs
-    targets = torch.tensor([1.0, -1.0] * 25)
+    everything = digits_like(2000, (D,), 0).inputs
+    inputs, targets = everything[:50], torch.tensor([1.0, -1.0] * 25)
     loss, figures = SquaredLoss(), {}
     for alive in (H, 15000):
         for name, make in (("fused", descent), ("autograd", by_autograd)):
@@ -264,7 +264,7 @@ def warm_up_steps() -> Figures:
             model = TwoLayer((D,))
             with torch.no_grad():
                 model.hidden.bias[alive:] = -100
-            steps = make(model, loss=loss, lr=1e-6, momentum=0.0)
+            steps = make(model, everything, loss=loss, lr=1e-6, momentum=0.0)
             for _ in range(2):
                 steps.step(inputs, targets)
             steps.epoch_ends()
@@ -272,11 +272,14 @@ def warm_up_steps() -> Figures:
             figures[f"{name}, {alive} alive"] = taken
         ratio = figures[f"autograd, {alive} alive"] / figures[f"fused, {alive} alive"]
         figures[f"ratio, {alive} alive"] = ratio
-    assert isinstance(descent(TwoLayer((D,)), loss=loss, lr=1.0, momentum=0.0), Fused)
+    steps = descent(TwoLayer((D,)), everything, loss=loss, lr=1.0, momentum=0.0)
+    assert isinstance(steps, Fused)
     return figures
 
 
-def by_autograd(model: nn.Module, *, loss: SquaredLoss, lr: float, momentum: float) -> ByAutograd:
+def by_autograd(
+    model: nn.Module, _: torch.Tensor, *, loss: SquaredLoss, lr: float, momentum: float
+) -> ByAutograd:
     return ByAutograd(model, loss, lr, momentum)
 
 

@@ -73,7 +73,7 @@ def trained_along(
         MeasurementError: the loss is no longer finite.
     """
     shuffle = torch.Generator().manual_seed(seed)
-    steps, taken, last = descent(model, loss=LOSS, lr=lr, momentum=momentum), 0, max(stops)
+    steps, taken, last = descent(model, inputs, loss=LOSS, lr=lr, momentum=momentum), 0, max(stops)
     if taken in stops:
         yield taken
     while taken < last:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+import numpy as np
 import torch
+from scipy.linalg import qr
 from torch import Tensor, nn
 
 from localelastic.models.losses import Loss
@@ -12,6 +14,9 @@ from localelastic.models.networks import CNN, Activation
 from localelastic.models.output import outputs_of
 from localelastic.models.structure import Layers, two_layer
 from localelastic.shapes import Inputs, PerExample
+
+_PAYS = 0.9
+"""Largest share of the coordinates of inputs that it pays to change them for."""
 
 
 class Descent(ABC):
@@ -30,12 +35,20 @@ class Descent(ABC):
         return
 
 
-def descent(model: nn.Module, *, loss: Loss, lr: float, momentum: float) -> Descent:
-    """The fastest way that takes the same steps."""
+def descent(model: nn.Module, inputs: Inputs, *, loss: Loss, lr: float, momentum: float) -> Descent:
+    """The fastest way that takes the same steps.
+
+    Args:
+        model: trained in place.
+        inputs: all that steps will be taken on.
+        loss: averaged over each mini-batch.
+        lr: step size.
+        momentum: of SGD.
+    """
     layers = two_layer(model)
     if isinstance(layers, str):
         return ByAutograd(model, loss, lr, momentum)
-    return Fused(layers, loss, lr, momentum)
+    return Fused(layers, inputs, loss, lr, momentum)
 
 
 class ByAutograd(Descent):
@@ -65,6 +78,10 @@ class ByAutograd(Descent):
 class Fused(Descent):
     """Two dense layers, without a graph: the gradient is added to the weights as it is multiplied.
 
+    Every step adds multiples of inputs to the rows of ``w``, so rows move only in the span of the
+    inputs: where that has few dimensions (pixels that are the same in all images, fewer images
+    than pixels), the weights are kept in its coordinates.
+
     Without momentum, a ReLU unit that was off at every example of an epoch had no gradient and did
     not move, so it is off at all of them for good: it is left out, exactly. With momentum it would
     still drift, and all units stay.
@@ -74,19 +91,22 @@ class Fused(Descent):
     coordinates, which is a narrower network with the same outputs and the same slopes.
     """
 
-    def __init__(self, layers: Layers, loss: Loss, lr: float, momentum: float) -> None:
+    def __init__(
+        self, layers: Layers, inputs: Inputs, loss: Loss, lr: float, momentum: float
+    ) -> None:
         hidden, readout, self._activation = layers
         self._loss, self._lr, self._momentum = loss, lr, momentum
         self._whole = [hidden.weight.detach(), hidden.bias.detach(), readout.weight.detach()[0]]
         self._w, self._b, self._a = self._whole
         self._c = readout.bias.detach()
+        self._span = _span(inputs.flatten(1), len(self._b))
+        if self._span is not None:
+            self._w = self._w @ self._span
         self._basis: Tensor | None = None
         narrow = self._w.shape[1] + 2
         if self._activation is Activation.IDENTITY and len(self._b) > 2 * narrow:
-            columns = torch.cat([self._w, self._b[:, None], self._a[:, None]], dim=1)
-            self._basis, inside = torch.linalg.qr(columns)
-            self._w, self._b, self._a = inside[:, :-2].clone(), inside[:, -2], inside[:, -1]
-            self._b, self._a = self._b.clone(), self._a.clone()
+            self._basis, inside = torch.linalg.qr(_columns(self._w, self._b, self._a))
+            self._w, self._b, self._a = _parts(inside)
         self._velocity = [
             torch.zeros_like(part) for part in (self._w, self._b, self._a, self._c) if momentum > 0
         ]
@@ -101,6 +121,8 @@ class Fused(Descent):
         forward product half the time.
         """
         x = inputs.flatten(1)
+        if self._span is not None:
+            x = x @ self._span
         z = torch.addmm(self._b[:, None], self._w, x.T)
         s, slope = self._activate(z)
         output = self._a @ s + self._c
@@ -130,21 +152,20 @@ class Fused(Descent):
                 on = self._on.nonzero().flatten()
                 self.finish()
                 self._alive = self._alive[on]
-                self._w, self._b, self._a = (part[self._alive] for part in self._whole)
+                self._w, self._b, self._a = self._w[on], self._b[on], self._a[on]
                 self._on = self._on[on]
             self._on.zero_()
 
     def finish(self) -> None:
         """Put the units that are left back among all."""
+        w, b, a = self._w, self._b, self._a
         if self._basis is not None:
-            columns = torch.cat([self._w, self._b[:, None], self._a[:, None]], dim=1)
-            columns = self._basis @ columns
-            for whole, part in zip(
-                self._whole, (columns[:, :-2], columns[:, -2], columns[:, -1]), strict=True
-            ):
-                whole.copy_(part)
-        elif self._w is not self._whole[0]:
-            for whole, part in zip(self._whole, (self._w, self._b, self._a), strict=True):
+            w, b, a = _parts(self._basis @ _columns(w, b, a))
+        if self._span is not None:
+            before = self._whole[0][self._alive]
+            w = before.addmm(w - before @ self._span, self._span.T)
+        for whole, part in zip(self._whole, (w, b, a), strict=True):
+            if part is not whole:
                 whole[self._alive] = part
 
     def _activate(self, z: Tensor) -> tuple[Tensor, Tensor]:
@@ -153,7 +174,27 @@ class Fused(Descent):
         if self._activation is Activation.SIGMOID:
             s = torch.sigmoid(z)
             return s, s * torch.sigmoid(-z)
-        on = (z > 0).to(z.dtype)
         s = z.clamp_(min=0)
+        on = s.sign()
         self._on |= s.amax(1) > 0
         return s, on
+
+
+def _span(inputs: Tensor, units: int) -> Tensor | None:
+    """An orthonormal basis ``(d, r)`` of what inputs ``(n, d)`` span, where that pays."""
+    if units < min(inputs.shape):
+        return None
+    q, r, _ = qr(inputs.T.double().numpy(), mode="economic", pivoting=True)
+    sizes = np.abs(np.diag(r))
+    rank = max(1, int((sizes > max(inputs.shape) * np.finfo(float).eps * sizes[0]).sum()))
+    if rank > _PAYS * inputs.shape[1]:
+        return None
+    return torch.from_numpy(np.ascontiguousarray(q[:, :rank])).to(inputs)
+
+
+def _columns(w: Tensor, b: Tensor, a: Tensor) -> Tensor:
+    return torch.cat([w, b[:, None], a[:, None]], dim=1)
+
+
+def _parts(columns: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    return columns[:, :-2].clone(), columns[:, -2].clone(), columns[:, -1].clone()

@@ -142,7 +142,7 @@ def warm_up(
         if settings.epochs == 0:
             return TrainingRecord((), _accuracy(model, inputs, targets, loss), 0.0)
         lr = settings.lr or _stable_lr(model, inputs, targets, loss, settings)
-        steps = descent(model, loss=loss, lr=lr, momentum=settings.momentum)
+        steps = descent(model, inputs, loss=loss, lr=lr, momentum=settings.momentum)
         try:
             for epoch in range(settings.epochs):
                 total, order = 0.0, torch.randperm(len(inputs), generator=shuffle)
