@@ -73,7 +73,9 @@ def test_is_warm_up_then_matrix_then_clusters():
     torch.manual_seed(5)
     network = TwoLayer((3,), width=16)
     before = network.readout.weight.detach().clone()
-    model = LocalElasticityClustering(network=network, strategy=Replay(0.01), random_state=3)
+    model = LocalElasticityClustering(
+        network=network, n_networks=1, strategy=Replay(0.01), random_state=3
+    )
     model.fit(X, auxiliary)
     assert torch.equal(network.readout.weight, before)
 
@@ -103,7 +105,9 @@ def test_images_get_the_cnn():
     images = np.random.default_rng(0).normal(size=(6, 1, 16, 16))
     model = LocalElasticityClustering(warm_up=WarmUp(epochs=1), random_state=0)
     model.fit(images, images[:4] + 1)
-    assert type(model.network_).__name__ == "CNN"
+    assert [type(network).__name__ for network in model.networks_] == ["CNN"] * 3
+    weights = [network.readout.bias.item() for network in model.networks_]
+    assert len(set(weights)) == 3
 
 
 def test_examples_without_a_meaning_get_minus_one():
@@ -117,7 +121,9 @@ def test_examples_without_a_meaning_get_minus_one():
 
     X, auxiliary, _ = groups()
     X[5] = 0.0
-    model = LocalElasticityClustering(network=Dead, warm_up=WarmUp(epochs=1), random_state=0)
+    model = LocalElasticityClustering(
+        network=Dead, n_networks=1, warm_up=WarmUp(epochs=1), random_state=0
+    )
     labels = model.fit_predict(X, auxiliary)
     assert labels[5] == -1
     assert (np.delete(labels, 5) >= 0).all()

@@ -31,7 +31,15 @@ def data(tmp_path_factory):
 
 @pytest.fixture
 def spec(data):
-    return ClusterSpec(data, ("a", "b"), ("c",), network="two-layer", width=8, warm_up_epochs=2)
+    return ClusterSpec(
+        data,
+        ("a", "b"),
+        ("c",),
+        network="two-layer",
+        width=8,
+        networks=1,
+        warm_up_epochs=2,
+    )
 
 
 def test_checksum_is_of_all_that_matters():
@@ -93,6 +101,7 @@ def test_a_network_that_does_not_fit_into_memory(spec, monkeypatch):
 def test_steps_that_see_all_examples_as_one(spec):
     """One hidden unit, dead for every example: only the output's bias moves."""
     dead = replace(spec, width=1, warm_up_epochs=0, pixels="raw", seed=0, similarity="kernelized")
+    dead = replace(dead, layers=("all",))
     with pytest.raises(MeasurementError, match=r"too few examples apart .* got n_clusters=2"):
         run_cluster(prepare(dead))
     with pytest.raises(MeasurementError, match="nothing is left of it: train longer"):

@@ -13,17 +13,23 @@ from localelastic.experiments import Request, experiment_named, run_experiment, 
 from localelastic.experiments.published import published
 from localelastic.experiments.tables.baselines import AutoEncoder, encoded
 from localelastic.experiments.tables.cell import (
-    ALL,
-    DENSE,
     PENULTIMATE,
-    PIXELS,
     NetworkCell,
     Part,
+    kernel_of,
     measured,
+    warmed_up,
+)
+from localelastic.experiments.tables.kernels import (
+    ALL,
+    DENSE,
+    EACH,
+    PIXELS,
+    kernels_by_layer,
 )
 from localelastic.experiments.tables.protocols import SCALES, cell_of
 from localelastic.experiments.tables.rows import BaselineRow, Row, row_of
-from localelastic.models import WarmUp
+from localelastic.models import WarmUp, stepping_on
 from localelastic.report.experiment_record import ExperimentRecord
 
 TABLES = [f"table{number}" for number in range(1, 9)]
@@ -102,10 +108,23 @@ def test_a_cell_tells_zeros_from_ones():
     assert found.scores["kernelized"].accuracy > 0.9
     assert found.scores[PENULTIMATE].accuracy > 0.9
     assert len(found.scores["kernelized"].starts) == 20
-    assert {name: one.shape for name, one in found.kernels.items()} == dict.fromkeys(
-        (ALL, DENSE, PENULTIMATE, PIXELS), (40, 40)
-    )
-    assert not np.allclose(found.kernels[ALL], found.kernels[DENSE])
+
+
+def test_kernels_of_layers_add_up_to_those_of_steps_on_all():
+    one = small()
+    found = kernels_by_layer(one)
+    assert list(found.layers) == ["conv1", "conv2", "dense", "readout"]
+    assert found.convolutions == {"conv1", "conv2"}
+    assert len(found.parts(EACH)) == 4
+    task, model, _ = warmed_up(one)
+    (together,) = found.parts(ALL)
+    np.testing.assert_allclose(together, kernel_of(one, task, model).values, rtol=1e-4, atol=1e-3)
+    with stepping_on(model, "all-but-convolutions"):
+        dense = kernel_of(one, task, model).values
+    np.testing.assert_allclose(found.parts(DENSE)[0], dense, rtol=1e-4, atol=1e-3)
+    assert not np.allclose(together, dense)
+    for feature in (PENULTIMATE, PIXELS):
+        assert found.parts(feature)[0].shape == (40, 40)
     assert found.classes.count("0") == 20
 
 

@@ -127,7 +127,8 @@ Networks = Annotated[
     int | None,
     _network(
         "N",
-        "Train N of them from other seeds and average their similarities; 3 are worth their time.",
+        "Train N of them from other seeds and average their similarities; 1 takes a third of the "
+        "time.",
         default=ClusterSpec.networks,
     ),
 ]
@@ -159,9 +160,10 @@ Layers = Annotated[
     list[str] | None,
     _measure(
         "NAME ...",
-        "Step on the weights of these layers alone, such as readout; all: every one, as printed.",
+        "What a step moves: each layer alone, in turn; all at once, as printed; "
+        "all-but-convolutions; or layers by name, such as readout.",
         flag="--layers",
-        default="all but convolutions",
+        default="each; with real steps all-but-convolutions",
     ),
 ]
 Trajectory = Annotated[

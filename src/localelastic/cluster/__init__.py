@@ -13,7 +13,12 @@ from localelastic.cluster.clusterings import (
 )
 from localelastic.cluster.estimator import LocalElasticityClustering
 from localelastic.cluster.kernel_kmeans import KernelKMeans
-from localelastic.cluster.local_elasticity import ElasticClusters, cluster_by_elasticity
+from localelastic.cluster.local_elasticity import (
+    N_NETWORKS,
+    ElasticClusters,
+    cluster_by_elasticity,
+    default_layers,
+)
 from localelastic.cluster.number import Suggestion, suggest_clusters
 from localelastic.cluster.scores import (
     Scores,
@@ -26,6 +31,7 @@ from localelastic.cluster.scores import (
 __all__ = [
     "CLUSTERINGS",
     "N_NEIGHBORS",
+    "N_NETWORKS",
     "N_STARTS",
     "Clustering",
     "Clusters",
@@ -41,6 +47,7 @@ __all__ = [
     "cluster_by_elasticity",
     "cluster_matrix",
     "clustering_accuracy",
+    "default_layers",
     "kmeans",
     "match_clusters",
     "pca_kmeans",

@@ -18,7 +18,7 @@ from torch import nn
 from localelastic.change import Auto, Strategy
 from localelastic.cluster.clusterings import Clustering, Neighbours
 from localelastic.cluster.kernel_kmeans import check_distinct
-from localelastic.cluster.local_elasticity import cluster_by_elasticity
+from localelastic.cluster.local_elasticity import N_NETWORKS, cluster_by_elasticity
 from localelastic.cluster.number import Suggestion
 from localelastic.data.examples import Examples
 from localelastic.matrix import SimilarityMatrix
@@ -38,23 +38,27 @@ class LocalElasticityClustering(ClusterMixin, BaseEstimator):  # type: ignore[mi
         n_clusters: how many clusters, ``k``; if ``None`` as many as random parts of the examples
             agree on, see :func:`localelastic.suggest_clusters`.
         network: ``build(shape) -> torch.nn.Module`` for inputs of that shape, or a module, of which
-            a copy is trained. ``None``: the paper's CNN for images, else a two-layer ReLU network.
+            copies are trained. ``None``: the paper's CNN for images, else a two-layer ReLU network.
+        n_networks: how many are trained, from other weights and in other mini-batches; the mean of
+            their similarities is clustered. Copies of a module start from its weights.
         loss: squared loss if ``None``.
         similarity: centred, kernelized if ``None``; ``Kernelized()`` (eq. 3) is the paper's.
-        layers: names of the modules whose weights are stepped on, or ``["all"]``; if ``None`` all
-            but convolutions.
+        layers: what steps move: ``"each"`` layer alone, in turn, ``"all"`` at once,
+            ``"all-but-convolutions"``, or names of modules. If ``None`` each where steps are small
+            without limit, all but convolutions where real ones are taken.
         trajectory: frozen weights if ``None``.
         strategy: how changes are computed; ``Auto()`` if ``None``.
         warm_up: training before the measurement; ``WarmUp()`` if ``None``.
         clustering: by nearest neighbours if ``None``; ``KMeans()`` is the paper's rule.
-        random_state: seed of the network, the mini-batches and the clustering.
+        random_state: seed of the networks (each further one takes the next), their mini-batches and
+            the clustering.
 
     Attributes:
         labels_: ``(n,)`` cluster of each example, -1 where its step had no meaning.
         similarity_: the :class:`SimilarityMatrix`, with what was left out and why.
         distances_: ``(n_kept, k)`` squared distances to the cluster centres.
-        network_: the trained network.
-        training_: how the warm-up went.
+        networks_: the trained networks.
+        training_: how the warm-up went; that of the least training accuracy.
         suggestion_: why so many clusters, or ``None`` where the number was given.
         n_features_in_: size of the second axis of ``X``.
 
@@ -71,7 +75,7 @@ class LocalElasticityClustering(ClusterMixin, BaseEstimator):  # type: ignore[mi
 
     labels_: Labels
     similarity_: SimilarityMatrix
-    network_: nn.Module
+    networks_: list[nn.Module]
     training_: TrainingRecord
     suggestion_: Suggestion | None
     n_features_in_: int
@@ -79,9 +83,10 @@ class LocalElasticityClustering(ClusterMixin, BaseEstimator):  # type: ignore[mi
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
         "network": [callable, None],
+        "n_networks": [Interval(Integral, 1, None, closed="left")],
         "loss": [Loss, None],
         "similarity": [Similarity, None],
-        "layers": ["array-like", None],
+        "layers": [str, "array-like", None],
         "trajectory": [Trajectory, None],
         "strategy": [HasMethods(["choose"]), Strategy, None],
         "warm_up": [WarmUp, None],
@@ -95,9 +100,10 @@ class LocalElasticityClustering(ClusterMixin, BaseEstimator):  # type: ignore[mi
         n_clusters: int | Any = 2,
         *,
         network: Callable[[tuple[int, ...]], nn.Module] | nn.Module | Any = None,
+        n_networks: int | Any = N_NETWORKS,
         loss: Loss | Any = None,
         similarity: Similarity | Any = None,
-        layers: Sequence[str] | Any = None,
+        layers: Sequence[str] | str | Any = None,
         trajectory: Trajectory | Any = None,
         strategy: Strategy | Auto | Any = None,
         warm_up: WarmUp | Any = None,
@@ -106,6 +112,7 @@ class LocalElasticityClustering(ClusterMixin, BaseEstimator):  # type: ignore[mi
     ) -> None:
         self.n_clusters = n_clusters
         self.network = network
+        self.n_networks = n_networks
         self.loss = loss
         self.similarity = similarity
         self.layers = layers
@@ -134,9 +141,11 @@ class LocalElasticityClustering(ClusterMixin, BaseEstimator):  # type: ignore[mi
         auxiliary = self._examples(X_auxiliary, reset=False)
         _check_distinct_inputs(primary, self.n_clusters or 2)
         seed = _seed(self.random_state)
-        self.network_ = self._network(primary.shape, seed)
+        self.networks_ = [
+            self._network(primary.shape, seed + number) for number in range(self.n_networks)
+        ]
         found = cluster_by_elasticity(
-            self.network_,
+            self.networks_,
             primary,
             auxiliary,
             n_clusters=self.n_clusters,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from torch import nn
 
-from localelastic.change import Auto, Strategy
+from localelastic.change import Auto, Gradient, Strategy
 from localelastic.cluster.clusterings import (
     Clustering,
     MatrixClusters,
@@ -20,10 +20,23 @@ from localelastic.data.examples import Examples
 from localelastic.errors import SettingError
 from localelastic.matrix import SimilarityMatrix, mean_of
 from localelastic.measure import similarity_matrix
-from localelastic.models import Loss, SquaredLoss, TrainingRecord, WarmUp, stepping_on, warm_up
+from localelastic.models import (
+    DENSE_LAYERS,
+    EACH_LAYER,
+    Loss,
+    SquaredLoss,
+    TrainingRecord,
+    WarmUp,
+    stepping_on,
+    turns,
+    warm_up,
+)
 from localelastic.shapes import Progress, silent
 from localelastic.similarity import CentredKernelized, Similarity
 from localelastic.trajectory import Frozen, Trajectory
+
+N_NETWORKS = 3
+"""Averaged by default: single ones differ by what they happened to learn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +72,8 @@ def cluster_by_elasticity(
     """Warm ``model`` up in place, measure every pair of primary examples, cluster them.
 
     Of several networks each is warmed up and measured, and the mean of their similarities is
-    clustered: what one of them sees by chance the others do not.
+    clustered: what one of them sees by chance the others do not. In the same way each layer has a
+    vote: steps on it alone give one similarity, and their mean is that of the network.
 
     Args:
         model: one output per example; it is trained. Several of them to average.
@@ -68,8 +82,10 @@ def cluster_by_elasticity(
         n_clusters: how many clusters, ``k``; if ``None`` what :func:`suggest_clusters` says.
         loss: of the warm-up and of the measured step.
         similarity: what is clustered; ``Kernelized()`` is the paper's.
-        layers: names of the modules whose weights are stepped on, ``"all"`` as in the paper;
-            ``None`` leaves convolutions alone. The warm-up trains every one.
+        layers: what steps move: ``"each"`` layer alone, in turn; ``"all"`` at once, as in the
+            paper; ``"all-but-convolutions"``; or names of modules. If ``None`` each where steps
+            are small without limit, and all but convolutions where real steps are taken, whose time
+            would grow with the number of layers. The warm-up trains every one.
         trajectory: which weights the measured steps start from.
         strategy: how the changes are computed.
         settings: of the warm-up; ``epochs=0`` measures the network as it is.
@@ -86,9 +102,10 @@ def cluster_by_elasticity(
     models = [model] if isinstance(model, nn.Module) else list(model)
     if not models:
         raise SettingError("expected a network or several, got none")
+    if layers is None:
+        layers = default_layers(strategy, trajectory)
     for one in models:
-        with stepping_on(one, layers):
-            pass  # a wrong name is said before the work
+        turns(one, layers)  # a wrong name is said before the work
     trainings, matrices = [], []
     for number, one in enumerate(models):
         trainings.append(
@@ -103,20 +120,23 @@ def cluster_by_elasticity(
             )
         )
         one.eval()  # freshly built ones are in train mode, where dropout would be measured too
-        with stepping_on(one, layers):
-            matrices.append(
-                similarity_matrix(
-                    one,
-                    primary,
-                    auxiliary,
-                    loss=loss,
-                    similarity=similarity,
-                    trajectory=trajectory,
-                    strategy=strategy,
-                    keep=keep if keep is None or len(models) == 1 else Path(keep) / str(number),
-                    progress=progress,
+        votes, of_one = [], turns(one, layers)
+        for turn, stepped in enumerate(of_one):
+            with stepping_on(one, stepped):
+                votes.append(
+                    similarity_matrix(
+                        one,
+                        primary,
+                        auxiliary,
+                        loss=loss,
+                        similarity=similarity,
+                        trajectory=trajectory,
+                        strategy=strategy,
+                        keep=_place(keep, (number, len(models)), (turn, len(of_one))),
+                        progress=progress,
+                    )
                 )
-            )
+        matrices.append(mean_of(votes, "layers"))
     matrix = mean_of(matrices)
     training = min(trainings, key=lambda one: one.accuracy)
     suggestion = None
@@ -125,3 +145,16 @@ def cluster_by_elasticity(
         n_clusters = suggestion.k
     clusters = cluster_matrix(matrix, n_clusters=n_clusters, clustering=clustering, seed=seed)
     return ElasticClusters(training, matrix, clusters, suggestion)
+
+
+def default_layers(strategy: Strategy | Auto, trajectory: Trajectory) -> str:
+    """What steps move where nothing is said: see :func:`cluster_by_elasticity`."""
+    small = isinstance(strategy, Gradient) or (isinstance(strategy, Auto) and strategy.lr is None)
+    return EACH_LAYER if small and not trajectory.moves else DENSE_LAYERS
+
+
+def _place(keep: str | Path | None, *counted: tuple[int, int]) -> Path | None:
+    """A folder of its own for each network and layer, where there are several."""
+    if keep is None:
+        return None
+    return Path(keep).joinpath(*(str(number) for number, many in counted if many > 1))

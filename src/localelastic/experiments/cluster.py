@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -31,7 +32,7 @@ from localelastic.experiments.words import (
     question,
     settings_in_words,
 )
-from localelastic.models import LOSSES, build_network, code, stepping_on, two_layer
+from localelastic.models import LOSSES, build_network, code, stepping_on, turns, two_layer
 from localelastic.report.records import ClusterRecord, Score
 from localelastic.shapes import Labels, Progress, silent
 from localelastic.similarity import SIMILARITIES
@@ -86,7 +87,7 @@ def prepare(spec: ClusterSpec) -> Prepared:
             f"{spec.neighbours}"
         )
     network = _network(spec, task)
-    with stepping_on(network, spec.layers):
+    with _first_turn(network, spec):
         dense = two_layer(network)
     if spec.strategy == "closed-form" and isinstance(dense, str):
         raise SettingError(
@@ -103,7 +104,7 @@ def explain(prepared: Prepared) -> dict[str, str]:
     loss = LOSSES[spec.loss]
     coded = code(task.primary, task.auxiliary, loss)
     asked = Measurement(model, coded, loss, loss.prediction, spec.trajectory_object())
-    with stepping_on(model, spec.layers):
+    with _first_turn(model, spec):
         choice = choice_of(spec.strategy_object(), asked)
     warm_up, fused = spec.settings(), not isinstance(two_layer(model), str)
     weights = sum(p.numel() for p in model.parameters())
@@ -118,6 +119,12 @@ def explain(prepared: Prepared) -> dict[str, str]:
         "similarity": f"{spec.similarity}: {SIMILARITIES[spec.similarity].equation}",
         "clusters": "as many as are stable" if spec.suggest_clusters else str(spec.clusters),
     }
+
+
+def _first_turn(model: nn.Module, spec: ClusterSpec) -> AbstractContextManager[None]:
+    """Inside, steps move what they move first: every turn asks the same of a strategy."""
+    first, *_ = turns(model, spec.layers or ())
+    return stepping_on(model, first)
 
 
 def run_cluster(

@@ -13,7 +13,15 @@ from typing import Any
 import torch
 
 from localelastic.change import Auto, ClosedForm, Gradient, Replay, Strategy
-from localelastic.cluster import CLUSTERINGS, N_STARTS, Clustering, KMeans, Neighbours
+from localelastic.cluster import (
+    CLUSTERINGS,
+    N_NETWORKS,
+    N_STARTS,
+    Clustering,
+    KMeans,
+    Neighbours,
+    default_layers,
+)
 from localelastic.data import (
     Examples,
     FirstSampling,
@@ -73,7 +81,7 @@ class ClusterSpec:
     sampling: str = "random"
     network: str | None = None
     width: int | None = None
-    networks: int = 1
+    networks: int = N_NETWORKS
     loss: str = "squared"
     warm_up: str = "ours"
     warm_up_epochs: int | None = None
@@ -153,7 +161,8 @@ class ClusterSpec:
         needed, known = {"data", "primary", "auxiliary"}, {field.name for field in fields(cls)}
         if not isinstance(given, dict) or not needed <= given.keys():
             raise ReadError(f"expected the spec.json of a run, got another content in {file}")
-        if "version" in given:  # written before layers could be named
+        if "version" in given:  # written by a run, maybe before these could be named
+            given.setdefault("networks", 1)
             given.setdefault("layers", [ALL_LAYERS])
         if unknown := sorted(given.keys() - known):
             raise ReadError(
@@ -184,17 +193,19 @@ class ClusterSpec:
         )
 
     def resolved(self, examples: Examples) -> ClusterSpec:
-        """With what was left open decided by the data: network, counts and number of clusters."""
+        """With what was left open decided: network, layers, counts and number of clusters."""
         network = self.network or ("cnn" if takes_images(examples.shape) else "two-layer")
         width = self.width
         if self.network is None and network == "two-layer":
             width = width or 4096
+        layers = (default_layers(self.strategy_object(), self.trajectory_object()),)
         clusters = self.clusters or (len(self.primary) if len(self.primary) > 1 else 2)
         known = examples.coarse or examples.classes or ()
         return replace(
             self,
             network=network,
             width=width,
+            layers=self.layers or layers,
             clusters=None if self.suggest_clusters else clusters,
             n_primary=self.n_primary or _enough(known, self.primary),
             n_auxiliary=self.n_auxiliary or _enough(known, self.auxiliary),

@@ -11,7 +11,7 @@ from localelastic.cluster import ElasticClusters, Suggestion, clustering_accurac
 from localelastic.data import Task
 from localelastic.data.examples import natural_order
 from localelastic.experiments.spec import ClusterSpec
-from localelastic.models import ALL_LAYERS
+from localelastic.models import ALL_LAYERS, DENSE_LAYERS, EACH_LAYER
 from localelastic.report.records import Score
 from localelastic.shapes import Labels
 from localelastic.similarity import SIMILARITIES, asymmetry
@@ -57,11 +57,17 @@ def finding(
     return f"Told only {told}, the network's own steps tell {_pair(known)} apart: {numbers}."
 
 
+_LAYERS = {
+    EACH_LAYER: "each layer alone, in turn",
+    ALL_LAYERS: "all layers",
+    DENSE_LAYERS: "all layers but convolutions",
+}
+
+
 def layers_in_words(spec: ClusterSpec) -> str:
     """Whose weights steps move."""
-    if spec.layers is None:
-        return "all layers but convolutions"
-    return "all layers" if spec.layers == (ALL_LAYERS,) else ", ".join(spec.layers)
+    named = ", ".join(spec.layers or ())
+    return _LAYERS.get(named, named)
 
 
 def settings_in_words(spec: ClusterSpec, task: Task, found: ElasticClusters) -> dict[str, str]:

@@ -146,7 +146,7 @@ def of_same_steps(kernel: SimilarityMatrix, similarity: Similarity) -> Similarit
     )
 
 
-def mean_of(matrices: Sequence[SimilarityMatrix]) -> SimilarityMatrix:
+def mean_of(matrices: Sequence[SimilarityMatrix], over: str = "networks") -> SimilarityMatrix:
     """The mean of one similarity over several networks, of the examples that all of them keep.
 
     Each is divided by its mean self-similarity first, so that none outweighs the others, and the
@@ -154,6 +154,7 @@ def mean_of(matrices: Sequence[SimilarityMatrix]) -> SimilarityMatrix:
 
     Args:
         matrices: of the same primary examples; one is given back as it is.
+        over: what they are of, in words.
 
     Raises:
         MeasurementError: no example is kept by all.
@@ -164,7 +165,7 @@ def mean_of(matrices: Sequence[SimilarityMatrix]) -> SimilarityMatrix:
     kept = sorted(set.intersection(*(set(one.kept) for one in matrices)))
     if not kept:
         raise MeasurementError(
-            f"no example has a meaning in all of {len(matrices)} networks; train them longer"
+            f"no example has a meaning in all of {len(matrices)} {over}; train longer"
         )
     sizes = [float(one.values.diagonal().mean()) for one in matrices]
     places = [[one.kept.index(i) for i in kept] for one in matrices]
@@ -183,7 +184,7 @@ def mean_of(matrices: Sequence[SimilarityMatrix]) -> SimilarityMatrix:
         tuple(kept),
         tuple(lost.items()),
         first.similarity,
-        f"{first.strategy}; mean over {len(matrices)} networks",
+        f"{first.strategy}; mean over {len(matrices)} {over}",
         all(one.exact for one in matrices),
         first.lr,
     )

@@ -35,7 +35,14 @@ from localelastic.models.output import (
 from localelastic.models.prediction import Prediction, Probability, Scalar, ScalarPrediction
 from localelastic.models.softmax import kullback_leibler
 from localelastic.models.stability import sharpness
-from localelastic.models.stepping import ALL_LAYERS, stepping_on
+from localelastic.models.stepping import (
+    ALL_LAYERS,
+    DENSE_LAYERS,
+    EACH_LAYER,
+    layers_of,
+    stepping_on,
+    turns,
+)
 from localelastic.models.structure import Layers, two_layer
 from localelastic.models.warm_up import (
     TrainingRecord,
@@ -47,6 +54,8 @@ from localelastic.models.warm_up import (
 __all__ = [
     "ALL_LAYERS",
     "CNN",
+    "DENSE_LAYERS",
+    "EACH_LAYER",
     "IGNORED",
     "LOSSES",
     "NETWORKS",
@@ -82,12 +91,14 @@ __all__ = [
     "code",
     "default_network",
     "kullback_leibler",
+    "layers_of",
     "outputs_of",
     "own_loss",
     "published_warm_up",
     "sharpness",
     "stepping_on",
     "takes_images",
+    "turns",
     "two_layer",
     "warm_up",
 ]

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from localelastic.cluster import chance_accuracy
 from localelastic.errors import MeasurementError
 from localelastic.experiments.cells import survivors
 from localelastic.experiments.experiment import PARALLEL, Cost, Costs, Experiment, Request
 from localelastic.experiments.published import columns_of, published
 from localelastic.experiments.tables.cell import (
     PENULTIMATE,
-    PIXELS,
     NetworkCell,
-    NetworkFound,
     Part,
-    measured,
 )
-from localelastic.experiments.tables.settings import CANDIDATES, DEFAULT, PRINTED, Setting
+from localelastic.experiments.tables.kernels import PIXELS, KernelsFound, kernels_by_layer
+from localelastic.experiments.tables.settings import (
+    CANDIDATES,
+    DEFAULT,
+    NETWORKS,
+    PRINTED,
+    Setting,
+)
 from localelastic.experiments.tables.table import CHANCE, drawn
 from localelastic.models import WarmUp
 from localelastic.report.experiment import Picture
@@ -29,6 +34,8 @@ from localelastic.shapes import Progress
 
 Pair = tuple[tuple[str, ...], tuple[str, ...]]
 CHOSEN = "chosen"
+_APART = 100
+"""Between the seeds of two networks of one sample, so that no two samples share a network."""
 DEVELOPMENT: dict[str, tuple[Pair, ...]] = {
     "MNIST": (
         (("0", "6"), ("8", "2")),
@@ -103,19 +110,19 @@ class Better(Experiment):
         if self._dataset == "CIFAR-10":
             data = "cifar10" if request.data is None else str(request.data)
         pairs = DEVELOPMENT[self._dataset][: scale.pairs]
-        developed = [_cell(pair, data, scale, 0) for pair in pairs]
+        developed = [_cells(pair, data, scale, 0) for pair in pairs]
         reported = {
-            (column, seed): _cell((primary, auxiliary), data, scale, seed)
+            (column, seed): _cells((primary, auxiliary), data, scale, seed)
             for column, primary, auxiliary in columns_of(self._table)
             for seed in request.seeds
         }
-        cells = [*developed, *reported.values()]
+        cells = [cell for several in (*developed, *reported.values()) for cell in several]
         for part in dict.fromkeys(cell.part for cell in cells):
             part.task()  # what is wrong with the data shows now
         notes: list[str] = []
-        networks = request.compute(measured, cells, progress=progress, stage="networks")
+        networks = request.compute(kernels_by_layer, cells, progress=progress, stage="networks")
         values = dict(survivors(zip(cells, networks, strict=True), _words, notes))
-        table = _choose([values[cell] for cell in developed if cell in values])
+        table = _choose([_of(several, values) for several in developed])
         if not table:
             raise MeasurementError(f"no network came to an end (first: {notes[0]})")
         chosen = max(table, key=lambda setting: table[setting])
@@ -143,7 +150,7 @@ class Better(Experiment):
                 "network": "the paper's CNN, squared loss, frozen weights, small steps",
                 "warm-up": f"{scale.settings.epochs} epochs of SGD, momentum 0.9, batches of 50, "
                 "a stable step size",
-                "seeds": "of sample and network",
+                "seeds": f"of sample and networks; there are {NETWORKS} of each sample",
                 "published": "the best by steps in the column, over losses, similarities and, for "
                 "MNIST, networks (Tables 1 and 3)",
             },
@@ -153,23 +160,28 @@ class Better(Experiment):
     def _quantities(
         self,
         chosen: Setting,
-        reported: dict[tuple[str, int], NetworkCell],
-        values: dict[NetworkCell, NetworkFound],
+        reported: dict[tuple[str, int], tuple[NetworkCell, ...]],
+        values: dict[NetworkCell, KernelsFound],
     ) -> Iterator[Quantity]:
         rows: dict[Setting, str] = {}
         for setting, role in ((chosen, CHOSEN), (DEFAULT, "default"), (PRINTED, "as printed")):
             rows.setdefault(setting, f"{role}: {setting.label}")
+            if setting.networks > 1:
+                alone = replace(setting, networks=1)
+                rows.setdefault(alone, f"one network ({role}): {alone.label}")
         for rival in (PENULTIMATE, PIXELS):
             for setting in list(rows):
                 alike = replace(setting, kernel=rival)
                 rows.setdefault(alike, f"no step: {alike.label}")
         found: dict[tuple[str, str], list[float]] = {}
-        for (column, seed), cell in reported.items():
-            if cell in values:
+        for (column, seed), cells in reported.items():
+            several = _of(cells, values)
+            if several:
                 for setting, label in rows.items():
-                    accuracy = setting.accuracy(values[cell], seed)
+                    accuracy = setting.accuracy(several, seed)
                     found.setdefault((label, column), []).append(accuracy)
-                chance = values[cell].scores[PENULTIMATE].chance
+                known = several[0].classes
+                chance = chance_accuracy(known, len(set(known)))
                 found.setdefault((CHANCE, column), []).append(chance)
         for label in (*rows.values(), CHANCE):
             for column in self._printed["columns"]:
@@ -202,20 +214,32 @@ class Better(Experiment):
 
 
 def _words(cell: NetworkCell) -> str:
-    return f"{' '.join(cell.part.primary)}, seed {cell.seed}"
+    sample, network = cell.part.seed, (cell.seed - cell.part.seed) // _APART + 1
+    return f"{' '.join(cell.part.primary)}, seed {sample}, network {network}"
 
 
-def _cell(pair: Pair, data: str, scale: BetterScale, seed: int) -> NetworkCell:
+def _cells(pair: Pair, data: str, scale: BetterScale, seed: int) -> tuple[NetworkCell, ...]:
+    """Of the networks of one sample."""
     part = Part(data, *pair, scale.n, scale.n, "random", seed=seed)
-    return NetworkCell(part, "cnn", None, "squared", scale.settings, False, seed)
+    return tuple(
+        NetworkCell(part, "cnn", None, "squared", scale.settings, False, seed + _APART * network)
+        for network in range(NETWORKS)
+    )
 
 
-def _choose(development: list[NetworkFound]) -> dict[Setting, float]:
+def _of(
+    cells: Sequence[NetworkCell], values: dict[NetworkCell, KernelsFound]
+) -> list[KernelsFound]:
+    """The networks that came to an end."""
+    return [values[cell] for cell in cells if cell in values]
+
+
+def _choose(development: list[list[KernelsFound]]) -> dict[Setting, float]:
     """The mean accuracy of each candidate over the pairs."""
     return {
-        setting: float(np.mean([setting.accuracy(one, 0) for one in development]))
+        setting: float(np.mean([setting.accuracy(one, 0) for one in development if one]))
         for setting in CANDIDATES
-        if development
+        if any(development)
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -30,10 +30,9 @@ from localelastic.models import (
     TrainingRecord,
     WarmUp,
     build_network,
-    stepping_on,
     warm_up,
 )
-from localelastic.shapes import Labels, Square
+from localelastic.shapes import Labels
 from localelastic.similarity import CentredKernelized, Kernelized, NormalizedKernelized, Relative
 from localelastic.trajectory import Frozen, Sequential
 
@@ -43,9 +42,7 @@ SIMILARITIES = {
     "normalized": NormalizedKernelized(),
     "centred": CentredKernelized(),
 }
-ALL, DENSE = "all layers", "dense layers"
-"""Whose weights are stepped on: every one, or all but those of convolutions."""
-PENULTIMATE, PIXELS = "penultimate features", "pixels"
+PENULTIMATE = "penultimate features"
 
 
 @dataclass(frozen=True)
@@ -148,10 +145,6 @@ class NetworkFound:
         final_loss: of its last epoch; ``nan`` without one.
         lr: of the warm-up.
         strategy: how changes were computed.
-        kernels: kernelized matrices of steps on all layers and on the dense ones, and inner
-            products of penultimate features and of pixels, over the examples that both keep.
-        classes: of these examples.
-        ids: of the same.
     """
 
     scores: dict[str, CellScores]
@@ -159,9 +152,6 @@ class NetworkFound:
     final_loss: float
     lr: float
     strategy: str
-    kernels: dict[str, Square] = field(repr=False)
-    classes: tuple[str, ...] = field(repr=False)
-    ids: tuple[str, ...] = field(repr=False)
 
 
 def measured(cell: NetworkCell) -> NetworkFound:
@@ -172,10 +162,7 @@ def measured(cell: NetworkCell) -> NetworkFound:
         MeasurementError: the warm-up diverged, or no step had a meaning.
     """
     task, model, training = warmed_up(cell)
-    kernel = dense = _kernel(cell, task, model)
-    if any(isinstance(layer, nn.Conv2d) for layer in model.modules()):
-        with stepping_on(model, None):
-            dense = _kernel(cell, task, model)
+    kernel = kernel_of(cell, task, model)
     k = len(cell.part.primary)
     scores = {
         name: scored(of_same_steps(kernel, similarity), task.primary, k, cell.seed)
@@ -183,26 +170,17 @@ def measured(cell: NetworkCell) -> NetworkFound:
     }
     features = penultimate(model, task.primary)
     scores[PENULTIMATE] = feature_scores(features, task.primary, k, cell.seed)
-    both = sorted({*kernel.kept} & {*dense.kept})
-    kept = task.primary.take(both)
     return NetworkFound(
         scores,
         training.accuracy,
         training.losses[-1] if training.losses else float("nan"),
         training.lr,
         kernel.strategy,
-        {
-            ALL: _over(kernel, both),
-            DENSE: _over(dense, both),
-            PENULTIMATE: _products(features[both]),
-            PIXELS: _products(kept.inputs.flatten(1).numpy()),
-        },
-        kept.classes or (),
-        kept.ids,
     )
 
 
-def _kernel(cell: NetworkCell, task: Task, model: nn.Module) -> SimilarityMatrix:
+def kernel_of(cell: NetworkCell, task: Task, model: nn.Module) -> SimilarityMatrix:
+    """Kernelized similarities of steps on what is trainable in a warmed-up network."""
     return similarity_matrix(
         model,
         task.primary,
@@ -212,17 +190,6 @@ def _kernel(cell: NetworkCell, task: Task, model: nn.Module) -> SimilarityMatrix
         trajectory=Sequential(1, cell.seed) if cell.sequential else Frozen(),
         strategy=Auto(),
     )
-
-
-def _over(matrix: SimilarityMatrix, examples: list[int]) -> Square:
-    rows = [matrix.kept.index(i) for i in examples]
-    values: Square = matrix.values[np.ix_(rows, rows)].astype(np.float32)
-    return values
-
-
-def _products(points: np.ndarray) -> Square:
-    values: Square = points @ points.T
-    return values
 
 
 def warmed_up(cell: NetworkCell) -> tuple[Task, nn.Module, TrainingRecord]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -9,8 +10,10 @@ import numpy as np
 
 from localelastic.cluster import N_NEIGHBORS, Clustering, KMeans, Neighbours, clustering_accuracy
 from localelastic.errors import MeasurementError, SettingError
-from localelastic.experiments.tables.cell import ALL, DENSE, SIMILARITIES, NetworkFound
-from localelastic.matrix import SimilarityMatrix, of_same_steps
+from localelastic.experiments.tables.cell import SIMILARITIES
+from localelastic.experiments.tables.kernels import ALL, DENSE, EACH, KernelsFound
+from localelastic.matrix import SimilarityMatrix, mean_of, of_same_steps
+from localelastic.shapes import Square
 from localelastic.similarity import Kernelized
 
 
@@ -21,12 +24,15 @@ class Setting:
     Args:
         clustering: the rule.
         similarity: a name of ``SIMILARITIES``.
-        kernel: of which steps, or of what no step is needed for: a name of a cell's ``kernels``.
+        kernel: of which steps, or of what no step is needed for: see
+            :meth:`KernelsFound.parts`.
+        networks: whose similarities are averaged.
     """
 
     clustering: Clustering
     similarity: str
     kernel: str
+    networks: int = 1
 
     @property
     def label(self) -> str:
@@ -36,43 +42,63 @@ class Setting:
             if isinstance(self.clustering, Neighbours)
             else "K-means"
         )
-        return f"{self.kernel}, {self.similarity}, {rule}"
+        many = f", {self.networks} networks" if self.networks > 1 else ""
+        return f"{self.kernel}, {self.similarity}, {rule}{many}"
 
-    def accuracy(self, found: NetworkFound, seed: int) -> float:
-        """Of the clusters of one network.
+    def accuracy(self, found: Sequence[KernelsFound], seed: int) -> float:
+        """Of the clusters of the first networks, as many as the setting averages.
 
         Args:
-            found: what its steps gave.
+            found: what the steps of each gave, on the same examples.
             seed: of the clustering.
         """
-        n = len(found.ids)
-        kernel = SimilarityMatrix(
-            found.kernels[self.kernel].astype(float),
-            found.ids,
-            tuple(range(n)),
+        averaged = found[: self.networks]
+        known = {
+            name: one for each in averaged for name, one in zip(each.ids, each.classes, strict=True)
+        }
+        k = len(set(known.values()))
+        try:
+            matrix = mean_of(
+                [
+                    self._matrix(kernel, one.ids, list(known))
+                    for one in averaged
+                    for kernel in one.parts(self.kernel)
+                ]
+            )
+            labels = self.clustering.clusters(matrix, n_clusters=k, seed=seed).labels
+        except (MeasurementError, SettingError):  # nothing is left, or no two are told apart
+            return clustering_accuracy(list(known.values()), np.zeros(len(known), dtype=np.intp))
+        return clustering_accuracy([known[name] for name in matrix.ids], labels)
+
+    def _matrix(
+        self, kernel: Square, ids: tuple[str, ...], everyone: Sequence[str]
+    ) -> SimilarityMatrix:
+        """With the places of the examples among all."""
+        places = {name: place for place, name in enumerate(everyone)}
+        plain = SimilarityMatrix(
+            kernel.astype(float),
+            ids,
+            tuple(places[name] for name in ids),
             (),
             Kernelized(),
             "",
             exact=False,
         )
-        try:
-            matrix = of_same_steps(kernel, SIMILARITIES[self.similarity])
-            known = [found.classes[i] for i in matrix.kept]
-            labels = self.clustering.clusters(matrix, n_clusters=len(set(known)), seed=seed).labels
-        except (MeasurementError, SettingError):  # nothing is left, or no two are told apart
-            return clustering_accuracy(found.classes, np.zeros(n, dtype=np.intp))
-        return clustering_accuracy(known, labels)
+        return of_same_steps(plain, SIMILARITIES[self.similarity])
 
 
+NETWORKS = 3
+"""Averaged, where more than one is."""
 CANDIDATES = tuple(
     Setting(*one)
     for one in product(
         (KMeans(), Neighbours(N_NEIGHBORS), Neighbours(10)),
         ("kernelized", "normalized", "centred"),
-        (ALL, DENSE),
+        (ALL, DENSE, EACH),
+        (1, NETWORKS),
     )
 )
-DEFAULT = Setting(Neighbours(N_NEIGHBORS), "centred", DENSE)
+DEFAULT = Setting(Neighbours(N_NEIGHBORS), "centred", EACH, NETWORKS)
 """What :func:`localelastic.cluster.cluster_by_elasticity` does unless told otherwise: the best on
 average over the pairs of development of both data sets."""
 PRINTED = Setting(KMeans(), "kernelized", ALL)

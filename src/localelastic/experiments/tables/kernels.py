@@ -1,0 +1,95 @@
+"""The kernels of one network, layer by layer: what a search for a better setting chooses from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from localelastic.experiments.tables.cell import (
+    PENULTIMATE,
+    NetworkCell,
+    kernel_of,
+    penultimate,
+    warmed_up,
+)
+from localelastic.models import layers_of, stepping_on
+from localelastic.shapes import Square
+
+ALL, DENSE, EACH = "all layers", "dense layers", "each layer"
+"""Whose weights a step moves: every one, all but those of convolutions, one layer at a time."""
+PIXELS = "pixels"
+
+
+@dataclass(frozen=True, eq=False)
+class KernelsFound:
+    """What one network gave, over the examples that every layer keeps.
+
+    Args:
+        layers: kernelized matrices of steps on one layer alone, by its name.
+        convolutions: which of these layers are convolutions.
+        features: inner products that need no step: of penultimate features and of pixels.
+        classes: of the examples.
+        ids: of the same.
+    """
+
+    layers: dict[str, Square] = field(repr=False)
+    convolutions: frozenset[str]
+    features: dict[str, Square] = field(repr=False)
+    classes: tuple[str, ...] = field(repr=False)
+    ids: tuple[str, ...] = field(repr=False)
+
+    def parts(self, name: str) -> list[Square]:
+        """The kernels whose similarities are averaged: more than one for ``EACH`` alone.
+
+        Kernels of small steps add up over layers (the inner product of gradients does).
+
+        Args:
+            name: ``ALL``, ``DENSE``, ``EACH`` or one of ``features``.
+        """
+        if name in self.features:
+            return [self.features[name]]
+        if name == EACH:
+            return list(self.layers.values())
+        chosen = [
+            kernel
+            for layer, kernel in self.layers.items()
+            if name == ALL or layer not in self.convolutions
+        ]
+        return [np.sum(chosen, axis=0)]
+
+
+def kernels_by_layer(cell: NetworkCell) -> KernelsFound:
+    """Warm up, then step on every primary example, one layer at a time.
+
+    Raises:
+        InputError: a task that cannot be made.
+        MeasurementError: the warm-up diverged, or no step had a meaning.
+    """
+    task, model, _ = warmed_up(cell)
+    matrices = {}
+    for layer, names in layers_of(model).items():
+        with stepping_on(model, names):
+            matrices[layer] = kernel_of(cell, task, model)
+    both = sorted(set.intersection(*(set(one.kept) for one in matrices.values())))
+    layers = {}
+    for layer, matrix in matrices.items():
+        rows = [matrix.kept.index(i) for i in both]
+        layers[layer] = matrix.values[np.ix_(rows, rows)].astype(np.float32)
+    kept = task.primary.take(both)
+    features = {
+        PENULTIMATE: penultimate(model, kept),
+        PIXELS: kept.inputs.flatten(1).numpy(),
+    }
+    weights = dict(model.named_parameters())
+    return KernelsFound(
+        layers,
+        frozenset(
+            layer
+            for layer, names in layers_of(model).items()
+            if any(weights[name].ndim > 2 for name in names)
+        ),
+        {name: points @ points.T for name, points in features.items()},
+        kept.classes or (),
+        kept.ids,
+    )
