@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from localelastic.cluster import chance_accuracy
+from localelastic.cluster import N_NETWORKS, chance_accuracy
 from localelastic.errors import MeasurementError
 from localelastic.experiments.cells import survivors
 from localelastic.experiments.experiment import PARALLEL, Cost, Costs, Experiment, Request
@@ -22,7 +22,6 @@ from localelastic.experiments.tables.kernels import PIXELS, KernelsFound, kernel
 from localelastic.experiments.tables.settings import (
     CANDIDATES,
     DEFAULT,
-    NETWORKS,
     PRINTED,
     Setting,
 )
@@ -150,7 +149,7 @@ class Better(Experiment):
                 "network": "the paper's CNN, squared loss, frozen weights, small steps",
                 "warm-up": f"{scale.settings.epochs} epochs of SGD, momentum 0.9, batches of 50, "
                 "a stable step size",
-                "seeds": f"of sample and networks; there are {NETWORKS} of each sample",
+                "seeds": f"of sample and networks; there are {N_NETWORKS} of each sample",
                 "published": "the best by steps in the column, over losses, similarities and, for "
                 "MNIST, networks (Tables 1 and 3)",
             },
@@ -223,7 +222,7 @@ def _cells(pair: Pair, data: str, scale: BetterScale, seed: int) -> tuple[Networ
     part = Part(data, *pair, scale.n, scale.n, "random", seed=seed)
     return tuple(
         NetworkCell(part, "cnn", None, "squared", scale.settings, False, seed + _APART * network)
-        for network in range(NETWORKS)
+        for network in range(N_NETWORKS)
     )
 
 

@@ -13,7 +13,7 @@ from localelastic.experiments.tables.cell import (
     penultimate,
     warmed_up,
 )
-from localelastic.models import layers_of, stepping_on
+from localelastic.models import DENSE_LAYERS, layers_of, stepping_on
 from localelastic.shapes import Square
 
 ALL, DENSE, EACH = "all layers", "dense layers", "each layer"
@@ -81,14 +81,11 @@ def kernels_by_layer(cell: NetworkCell) -> KernelsFound:
         PENULTIMATE: penultimate(model, kept),
         PIXELS: kept.inputs.flatten(1).numpy(),
     }
-    weights = dict(model.named_parameters())
+    with stepping_on(model, DENSE_LAYERS):
+        dense = layers_of(model)
     return KernelsFound(
         layers,
-        frozenset(
-            layer
-            for layer, names in layers_of(model).items()
-            if any(weights[name].ndim > 2 for name in names)
-        ),
+        frozenset(layers.keys() - dense.keys()),
         {name: points @ points.T for name, points in features.items()},
         kept.classes or (),
         kept.ids,

@@ -8,7 +8,14 @@ from itertools import product
 
 import numpy as np
 
-from localelastic.cluster import N_NEIGHBORS, Clustering, KMeans, Neighbours, clustering_accuracy
+from localelastic.cluster import (
+    N_NEIGHBORS,
+    N_NETWORKS,
+    Clustering,
+    KMeans,
+    Neighbours,
+    clustering_accuracy,
+)
 from localelastic.errors import MeasurementError, SettingError
 from localelastic.experiments.tables.cell import SIMILARITIES
 from localelastic.experiments.tables.kernels import ALL, DENSE, EACH, KernelsFound
@@ -56,11 +63,12 @@ class Setting:
         known = {
             name: one for each in averaged for name, one in zip(each.ids, each.classes, strict=True)
         }
+        places = {name: place for place, name in enumerate(known)}
         k = len(set(known.values()))
         try:
             matrix = mean_of(
                 [
-                    self._matrix(kernel, one.ids, list(known))
+                    self._matrix(kernel, one.ids, places)
                     for one in averaged
                     for kernel in one.parts(self.kernel)
                 ]
@@ -71,10 +79,9 @@ class Setting:
         return clustering_accuracy([known[name] for name in matrix.ids], labels)
 
     def _matrix(
-        self, kernel: Square, ids: tuple[str, ...], everyone: Sequence[str]
+        self, kernel: Square, ids: tuple[str, ...], places: dict[str, int]
     ) -> SimilarityMatrix:
         """With the places of the examples among all."""
-        places = {name: place for place, name in enumerate(everyone)}
         plain = SimilarityMatrix(
             kernel.astype(float),
             ids,
@@ -87,18 +94,16 @@ class Setting:
         return of_same_steps(plain, SIMILARITIES[self.similarity])
 
 
-NETWORKS = 3
-"""Averaged, where more than one is."""
 CANDIDATES = tuple(
     Setting(*one)
     for one in product(
         (KMeans(), Neighbours(N_NEIGHBORS), Neighbours(10)),
         ("kernelized", "normalized", "centred"),
         (ALL, DENSE, EACH),
-        (1, NETWORKS),
+        (1, N_NETWORKS),
     )
 )
-DEFAULT = Setting(Neighbours(N_NEIGHBORS), "centred", EACH, NETWORKS)
+DEFAULT = Setting(Neighbours(N_NEIGHBORS), "centred", EACH, N_NETWORKS)
 """What :func:`localelastic.cluster.cluster_by_elasticity` does unless told otherwise: the best on
 average over the pairs of development of both data sets."""
 PRINTED = Setting(KMeans(), "kernelized", ALL)
