@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from localelastic.data.cifar import CIFAR
@@ -85,28 +87,21 @@ def fetched(name: str) -> Path:
     Raises:
         ReadError: it cannot be fetched, or what came is not what was published.
     """
-    import pooch  # with the network code behind it: only those who fetch need it
+    # With the network code behind it: only those who fetch need it.
+    from pooch import Untar, os_cache, retrieve
 
     remote = REMOTE[name]
-    home = Path(os.environ.get(_HOME) or pooch.os_cache("localelastic")).expanduser() / name
-    paths = [_fetched(remote, file, home) for file in remote.files]
+    home = Path(os.environ.get(_HOME) or os_cache("localelastic")).expanduser() / name
+    get = partial(retrieve, path=home, processor=Untar(extract_dir=".") if remote.inside else None)
+    paths = [_fetched(remote, file, home, get) for file in remote.files]
     return paths[0].parent / remote.inside if remote.inside else paths[0]
 
 
-def _fetched(remote: Remote, file: File, home: Path) -> Path:
-    import pooch
-
-    unpack = pooch.Untar(extract_dir=".") if remote.inside else None
+def _fetched(remote: Remote, file: File, home: Path, get: Callable[..., object]) -> Path:
     failed = ""
     for address in remote.addresses:
         try:
-            pooch.retrieve(
-                address + file.name,
-                known_hash=f"md5:{file.md5}",
-                fname=file.name,
-                path=home,
-                processor=unpack,
-            )
+            get(address + file.name, known_hash=f"md5:{file.md5}", fname=file.name)
             return home / file.name
         # Whatever a server, a proxy or a disk can do; a wrong checksum is a ValueError.
         except Exception as error:
