@@ -199,5 +199,11 @@ def test_mean_of_networks_by_hand():
     assert sorted(found.excluded) == [("b", "fitted"), ("c", "dead")]
     assert "mean over 2 networks" in found.strategy
     assert mean_of([first]) is first
-    with pytest.raises(MeasurementError, match="all of 2 networks"):
+    # With a third that keeps a, b and d, pairs are averaged over those that keep both.
+    third = small([[4, 0, 4], [0, 4, 0], [4, 0, 4]], (0, 1, 3))
+    found = mean_of([first, second, third])
+    assert (found.ids, found.excluded) == (("a", "b", "d"), (("c", "dead"),))
+    expected = [[3.5 / 3, 0.25, 1 / 3], [0.25, 1, 0], [1 / 3, 0, 1]]
+    np.testing.assert_allclose(found.values, 26 / 3 * np.array(expected))
+    with pytest.raises(MeasurementError, match="most of 2 networks"):
         mean_of([small([[1]], (0,)), small([[1]], (1,))])

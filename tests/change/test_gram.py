@@ -9,6 +9,7 @@ from torch.utils.checkpoint import checkpoint
 
 from localelastic.change import factors, gradient_gram, gram, layers
 from localelastic.errors import ModelError, SettingError
+from localelastic.models import layers_of
 from worlds import Words, awkward_networks, fingerprint, paper_networks, points
 
 NETWORKS = paper_networks() | awkward_networks()
@@ -36,6 +37,26 @@ def test_equals_per_example_gradients(name):
     rows = jacobian(model, inputs)
     torch.testing.assert_close(gradient_gram(model, inputs), rows @ rows.T, rtol=1e-12, atol=1e-12)
     assert fingerprint(model) == before
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_layers_come_apart(name, monkeypatch):
+    """One matrix per layer, in blocks too, equal to that of its own columns of the Jacobian."""
+    model, shape = NETWORKS[name]
+    inputs = points(7, shape)
+    weights = {n: p for n, p in model.named_parameters() if p.requires_grad}
+    columns = torch.arange(sum(p.numel() for p in weights.values()))
+    places = dict(zip(weights, columns.split([p.numel() for p in weights.values()]), strict=True))
+    rows = jacobian(model, inputs)
+    layers = list(layers_of(model).values())
+    for fitting in (gram._fitting, lambda *_: 3):
+        monkeypatch.setattr(gram, "_fitting", fitting)
+        found, _ = gram.grams_and_way(
+            model, inputs, [[weights[n] for n in names] for names in layers]
+        )
+        for names, one in zip(layers, found, strict=True):
+            own = rows[:, torch.cat([places[n] for n in names])]
+            torch.testing.assert_close(one, own @ own.T, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -160,8 +181,10 @@ def sparse_words():
 
 @pytest.mark.parametrize("make", [SometimesDeeper, Sorted, InPlace, Attends, sparse_words])
 @pytest.mark.parametrize("first", [False, True])
-def test_what_the_first_examples_do_not_show(make, first):
+@pytest.mark.parametrize("block", [12, 3])
+def test_what_the_first_examples_do_not_show(make, first, block, monkeypatch):
     """The first three are in order and ask for nothing special; later ones do."""
+    monkeypatch.setattr(gram, "_fitting", lambda *_: block)
     torch.manual_seed(3)
     model = make().double()
     inputs = points(12, (6,))

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from localelastic import errors
-from localelastic.change import Gradient, Replay
+from localelastic.change import Auto, Gradient, Replay
 from localelastic.data.examples import Examples
+from localelastic.matrix import mean_of
 from localelastic.measure import similarity_matrix
-from localelastic.models import SquaredLoss, TwoLayer, WarmUp, warm_up
-from localelastic.similarity import Kernelized
+from localelastic.models import CNN, CrossEntropy, SquaredLoss, TwoLayer, WarmUp, warm_up
+from localelastic.similarity import CentredKernelized, Kernelized, Relative
 from localelastic.trajectory import Sequential
-from worlds import examples, points
+from worlds import examples, fingerprint, points
+
+LAYERS = ("conv1", "conv2", "dense", "readout")
 
 
 @pytest.mark.parametrize("strategy", [Gradient(), Replay(0.1)])
@@ -35,9 +39,52 @@ def test_inputs_that_require_grad_get_none():
     assert inputs.grad is None
 
 
+@pytest.mark.parametrize("similarity", [Kernelized(), Relative(), CentredKernelized()])
+@pytest.mark.parametrize("strategy", [Auto(), Gradient(), Auto(1e-3), Replay(1e-3)])
+@pytest.mark.parametrize("loss", [SquaredLoss(), CrossEntropy()])
+def test_each_layer_has_a_vote(strategy, similarity, loss):
+    """From one go or turn by turn: the mean of what each layer gives alone."""
+    torch.manual_seed(0)
+    model, primary = CNN((1, 16, 16), width=40).double(), examples(6, (1, 16, 16))
+    asked = {"strategy": strategy, "similarity": similarity, "loss": loss}
+    alone = [similarity_matrix(model, primary, layers=[name], **asked) for name in LAYERS]
+    before = fingerprint(model)
+    found = similarity_matrix(model, primary, layers="each", **asked)
+    assert fingerprint(model) == before
+    expected = mean_of(alone)
+    assert (found.kept, found.excluded) == (expected.kept, expected.excluded)
+    np.testing.assert_allclose(found.values, expected.values, rtol=1e-12, atol=1e-12)
+    assert found.strategy == f"{alone[0].strategy}; mean over 4 layers"
+    together = similarity_matrix(model, primary, layers="all", **asked)
+    ours, theirs = (one.values / one.values[0, 0] for one in (found, together))
+    assert not np.allclose(ours, theirs)
+
+
+@pytest.mark.parametrize("strategy", [Gradient(), Replay(0.1)])
+def test_a_layer_that_moves_nothing_has_no_vote(strategy):
+    model = TwoLayer((6,), width=5).double()
+    model.spare = nn.Linear(6, 1).double()
+    found = similarity_matrix(model, examples(4), layers="each", strategy=strategy)
+    assert found.strategy.endswith("mean over 2 layers; 1 of 3 layers move nothing")
+    with pytest.raises(errors.ModelError, match="depend on a trainable parameter"):
+        similarity_matrix(model, examples(4), layers="spare", strategy=strategy)
+    with pytest.raises(errors.SettingError, match=r"hidden, readout, spare\).*got nothing"):
+        similarity_matrix(model, examples(4), layers="nothing", strategy=strategy)
+
+
+def test_rows_of_each_layer_are_kept_in_a_folder_of_their_own(tmp_path):
+    model = TwoLayer((6,), width=5).double()
+    asked = {"layers": "each", "strategy": Replay(0.1), "keep": tmp_path}
+    found = similarity_matrix(model, examples(4), **asked)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1"]
+    again = similarity_matrix(model, examples(4), **asked)
+    assert (again.values == found.values).all()
+
+
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
+        ("layers", 3, "Sequence"),
         ("primary", torch.zeros(3, 6), "Examples.of"),
         ("similarity", "kernelized", "Similarity"),
         ("similarity", Kernelized, "Similarity"),

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
-from localelastic.change.gram import gram_and_way
+from localelastic.change.gram import grams_and_way
 from localelastic.change.keep import Keep
 from localelastic.change.record import Changes
 from localelastic.change.strategy import Question, Strategy
 from localelastic.change.watched import Watched
 from localelastic.data.nested import rows_of
 from localelastic.errors import SettingError
-from localelastic.models import ScalarPrediction
+from localelastic.models import ALL_LAYERS, ScalarPrediction, stepping_on
 from localelastic.shapes import Progress
 from localelastic.update import Replica, named
 
@@ -47,6 +48,16 @@ class Gradient(Strategy):
         Raises:
             SettingError: the trajectory moves its weights.
         """
+        yield self.together(question, [[ALL_LAYERS]], progress)[0]
+
+    def together(
+        self, question: Question, turns: Sequence[Sequence[str]], progress: Progress
+    ) -> list[Changes]:
+        """The Gram matrices of all turns, from the passes over the network that one takes.
+
+        Raises:
+            SettingError: the trajectory moves its weights.
+        """
         if question.trajectory.moves:
             raise SettingError(
                 "the gradient similarity is taken at fixed weights, got a sequential trajectory; "
@@ -60,6 +71,7 @@ class Gradient(Strategy):
         replica = Replica(
             question.model, dtype=self.dtype, forward=question.forward, mode=question.mode
         )
+        moved = [_moved(replica.model, turn) for turn in turns]
         inputs = replica.place(rows_of(question.task.inputs, slice(0, question.task.n_primary)))
         if question.special is None:
             assert isinstance(question.prediction, ScalarPrediction)
@@ -71,14 +83,20 @@ class Gradient(Strategy):
             watched = Watched(replica.model, question.forward, question.prediction)
             inputs = (inputs, replica.place(targets))
             slope = torch.ones(question.task.n_primary, dtype=torch.float64, device=replica.device)
-        gram, way = gram_and_way(watched, inputs, memory=self.memory, progress=progress)
-        change = (-slope[:, None] * gram * slope[None, :]).cpu().numpy()
-        reasons = [
-            _reason(row, value) for row, value in zip(change, change.diagonal(), strict=True)
-        ]
-        change[[reason is not None for reason in reasons]] = 0.0
-        ones = np.ones(len(change))
-        yield Changes(change, change.diagonal().copy(), ones, tuple(reasons), way)
+        grams, way = grams_and_way(watched, inputs, moved, memory=self.memory, progress=progress)
+        return [_changes(gram, slope, way) for gram in grams]
+
+
+def _moved(model: nn.Module, turn: Sequence[str]) -> list[Tensor]:
+    with stepping_on(model, turn):
+        return [p for p in model.parameters() if p.requires_grad]
+
+
+def _changes(gram: Tensor, slope: Tensor, way: str) -> Changes:
+    change = (-slope[:, None] * gram * slope[None, :]).cpu().numpy()
+    reasons = [_reason(row, value) for row, value in zip(change, change.diagonal(), strict=True)]
+    change[[reason is not None for reason in reasons]] = 0.0
+    return Changes(change, change.diagonal().copy(), np.ones(len(change)), tuple(reasons), way)
 
 
 def _reason(row: np.ndarray, self_change: float) -> str | None:

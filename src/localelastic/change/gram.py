@@ -54,33 +54,52 @@ def gradient_gram(
         ModelError: the output is not one number per example.
         MemoryBudgetError: not even two examples fit into the memory.
     """
-    return gram_and_way(model, inputs, memory=memory, progress=progress)[0]
-
-
-def gram_and_way(
-    model: nn.Module, inputs: Any, *, memory: int | None = None, progress: Progress = silent
-) -> tuple[Float[Tensor, "n n"], str]:
-    """:func:`gradient_gram`, and in words how it was computed and why so."""
     parameters = [p for p in model.parameters() if p.requires_grad]
+    return grams_and_way(model, inputs, [parameters], memory=memory, progress=progress)[0][0]
+
+
+def grams_and_way(
+    model: nn.Module,
+    inputs: Any,
+    layers: Sequence[Sequence[Tensor]],
+    *,
+    memory: int | None = None,
+    progress: Progress = silent,
+) -> tuple[Float[Tensor, "l n n"], str]:
+    """:func:`gradient_gram` over the parameters of each layer alone, from the same passes.
+
+    Args:
+        model: as there.
+        inputs: as there.
+        layers: parameters of the model, each in one layer.
+        memory: as there.
+        progress: as there.
+
+    Returns:
+        One matrix per layer, and in words how they were computed and why so.
+    """
+    parameters = [p for layer in layers for p in layer]
+    home = {p: number for number, layer in enumerate(layers) for p in layer}
     budget = min(_MEMORY, psutil.virtual_memory().available // 4) if memory is None else memory
     known, each = _agreeing(model, parameters, rows_of(inputs, slice(0, _PROBE)))
-    total = _empty(parameters, length(inputs))
+    totals = _empty(len(layers), parameters, length(inputs))
     while known:
         size = _fitting(budget, 2 * each, length(inputs), "factors")
         try:
-            total = _known_gram(model, known, inputs, size, progress)
+            _add_known(totals, model, {p: home[p] for p in known}, inputs, size, progress)
             break
         except _Disagreement as found:
+            totals.zero_()
             known = [p for p in known if p not in found.parameters]
-    rest = [p for p in parameters if p not in set(known)]
+    rest = {p: home[p] for p in parameters if p not in set(known)}
     if not rest:
-        return total, "layer by layer"
+        return totals, "layer by layer"
     width = sum(p.numel() * p.element_size() for p in rest)
     size = _fitting(budget, width, length(inputs), "gradients")
-    plain = PerExample(model, rest, rows_of(inputs, slice(0, _PROBE)))
-    _add_plain(total, plain, inputs, size, progress)
+    plain = PerExample(model, list(rest), rows_of(inputs, slice(0, _PROBE)))
+    _add_plain(totals, plain, list(rest.values()), inputs, size, progress)
     way = f"{len(rest)} of {len(parameters)} parameters by {plain.way}"
-    return total, f"layer by layer; {way}" if known else way
+    return totals, f"layer by layer; {way}" if known else way
 
 
 class _Disagreement(Exception):  # noqa: N818  # caught above, never raised to a caller
@@ -106,67 +125,75 @@ def _fitting(budget: int, each: int, n: int, what: str) -> int:
     return int(size)
 
 
-def _known_gram(
+def _add_known(
+    totals: Float[Tensor, "l n n"],
     model: nn.Module,
-    known: Sequence[Tensor],
+    home: dict[Tensor, int],
     inputs: Any,
     size: int,
     progress: Progress,
-) -> Float[Tensor, "n n"]:
-    """Of the parameters that rules explain, block by block of examples."""
-    total = _empty(known, length(inputs))
-    blocks = torch.arange(length(inputs)).split(size)
-    done, pairs = 0, len(blocks) * (len(blocks) + 1) // 2 * len(known)
+) -> None:
+    """Adds parameters that rules explain, block by block of examples, each where it is at home."""
+    blocks = _blocks(length(inputs), size)
+    done, pairs = 0, len(blocks) * (len(blocks) + 1) // 2 * len(home)
     for number, rows in enumerate(blocks):
-        ours = _factors(model, rows_of(inputs, rows), known)
+        ours = _factors(model, rows_of(inputs, rows), list(home))
         for columns in blocks[number:]:
-            theirs = ours if columns is rows else _factors(model, rows_of(inputs, columns), known)
-            block = total.new_zeros(len(rows), len(columns))
-            for parameter in known:
-                block += ours[parameter].cross(theirs[parameter])
+            theirs = ours
+            if columns is not rows:
+                theirs = _factors(model, rows_of(inputs, columns), list(home))
+            for parameter, layer in home.items():
+                _add(totals[layer], rows, columns, ours[parameter].cross(theirs[parameter]))
                 done += 1
                 progress("gradients", done, pairs)
-            _place(total, rows, columns, block)
-    return total
 
 
 def _add_plain(
-    total: Float[Tensor, "n n"],
+    totals: Float[Tensor, "l n n"],
     plain: PerExample,
+    home: Sequence[int],
     inputs: Any,
     size: int,
     progress: Progress,
 ) -> None:
     """Adds parameters that no rule explains."""
-    blocks = torch.arange(length(inputs)).split(size)
+    blocks = _blocks(length(inputs), size)
     done, pairs = 0, len(blocks) * (len(blocks) + 1) // 2
 
-    def gradients(rows: Tensor) -> Tensor:
-        return torch.cat(plain.of(rows_of(inputs, rows)), 1)
+    def gradients(rows: slice) -> dict[int, Tensor]:
+        of = defaultdict(list)
+        for layer, gradient in zip(home, plain.of(rows_of(inputs, rows)), strict=True):
+            of[layer].append(gradient)
+        return {layer: torch.cat(several, 1) for layer, several in of.items()}
 
     for number, rows in enumerate(blocks):
         ours = gradients(rows)
         for columns in blocks[number:]:
             theirs = ours if columns is rows else gradients(columns)
-            _place(total, rows, columns, product(ours, theirs).double())
+            for layer, gradient in ours.items():
+                _add(totals[layer], rows, columns, product(gradient, theirs[layer]))
             done += 1
             progress("per-example gradients", done, pairs)
 
 
-def _empty(parameters: Sequence[Tensor], n: int) -> Tensor:
+def _empty(layers: int, parameters: Sequence[Tensor], n: int) -> Tensor:
     device = parameters[0].device if parameters else None
-    return torch.zeros(n, n, dtype=torch.float64, device=device)
+    return torch.zeros(layers, n, n, dtype=torch.float64, device=device)
 
 
 def _split(inputs: Any, size: int) -> Iterator[Any]:
-    for start in range(0, length(inputs), size):
-        yield rows_of(inputs, slice(start, start + size))
+    for rows in _blocks(length(inputs), size):
+        yield rows_of(inputs, rows)
 
 
-def _place(total: Tensor, rows: Tensor, columns: Tensor, block: Tensor) -> None:
-    total[rows[:, None], columns] += block
+def _blocks(n: int, size: int) -> list[slice]:
+    return [slice(start, start + size) for start in range(0, n, size)]
+
+
+def _add(total: Tensor, rows: slice, columns: slice, block: Tensor) -> None:
+    total[rows, columns] += block
     if columns is not rows:
-        total[columns[:, None], rows] += block.T
+        total[columns, rows] += block.T
 
 
 def _agreeing(model: nn.Module, parameters: Sequence[Tensor], few: Any) -> tuple[list[Tensor], int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -77,3 +77,16 @@ class Strategy(ABC):
         self, question: Question, progress: Progress, keep: Keep | None = None
     ) -> Iterator[Changes]:
         """One record per pass of the trajectory; ``keep`` is for strategies that say so."""
+
+    def together(
+        self, question: Question, turns: Sequence[Sequence[str]], progress: Progress
+    ) -> list[Changes] | None:
+        """Where several turns take one go: the changes of each; else ``None``.
+
+        Args:
+            question: what is measured.
+            turns: what steps move, one after the other, as for
+                :func:`localelastic.models.stepping_on`; no weight has two turns.
+            progress: told as the work goes on.
+        """
+        return None

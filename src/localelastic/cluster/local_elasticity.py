@@ -27,7 +27,6 @@ from localelastic.models import (
     SquaredLoss,
     TrainingRecord,
     WarmUp,
-    stepping_on,
     turns,
     warm_up,
 )
@@ -120,23 +119,21 @@ def cluster_by_elasticity(
             )
         )
         one.eval()  # freshly built ones are in train mode, where dropout would be measured too
-        votes, of_one = [], turns(one, layers)
-        for turn, stepped in enumerate(of_one):
-            with stepping_on(one, stepped):
-                votes.append(
-                    similarity_matrix(
-                        one,
-                        primary,
-                        auxiliary,
-                        loss=loss,
-                        similarity=similarity,
-                        trajectory=trajectory,
-                        strategy=strategy,
-                        keep=_place(keep, (number, len(models)), (turn, len(of_one))),
-                        progress=progress,
-                    )
-                )
-        matrices.append(mean_of(votes, "layers"))
+        place = None if keep is None else Path(keep) / str(number) if len(models) > 1 else keep
+        matrices.append(
+            similarity_matrix(
+                one,
+                primary,
+                auxiliary,
+                loss=loss,
+                similarity=similarity,
+                trajectory=trajectory,
+                strategy=strategy,
+                layers=layers,
+                keep=place,
+                progress=progress,
+            )
+        )
     matrix = mean_of(matrices)
     training = min(trainings, key=lambda one: one.accuracy)
     suggestion = None
@@ -151,10 +148,3 @@ def default_layers(strategy: Strategy | Auto, trajectory: Trajectory) -> str:
     """What steps move where nothing is said: see :func:`cluster_by_elasticity`."""
     small = isinstance(strategy, Gradient) or (isinstance(strategy, Auto) and strategy.lr is None)
     return EACH_LAYER if small and not trajectory.moves else DENSE_LAYERS
-
-
-def _place(keep: str | Path | None, *counted: tuple[int, int]) -> Path | None:
-    """A folder of its own for each network and layer, where there are several."""
-    if keep is None:
-        return None
-    return Path(keep).joinpath(*(str(number) for number, many in counted if many > 1))

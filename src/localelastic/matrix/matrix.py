@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -147,39 +148,41 @@ def of_same_steps(kernel: SimilarityMatrix, similarity: Similarity) -> Similarit
 
 
 def mean_of(matrices: Sequence[SimilarityMatrix], over: str = "networks") -> SimilarityMatrix:
-    """The mean of one similarity over several networks, of the examples that all of them keep.
+    """The mean of one similarity over several networks, of the examples that most of them keep.
 
     Each is divided by its mean self-similarity first, so that none outweighs the others, and the
-    mean has that of their average.
+    mean has that of their average. A pair is averaged over the networks that keep both: with more
+    than half of them keeping each example there is always one.
 
     Args:
         matrices: of the same primary examples; one is given back as it is.
         over: what they are of, in words.
 
     Raises:
-        MeasurementError: no example is kept by all.
+        MeasurementError: no example is kept by more than half.
     """
     first = matrices[0]
     if len(matrices) == 1:
         return first
-    kept = sorted(set.intersection(*(set(one.kept) for one in matrices)))
+    keepers = Counter(i for one in matrices for i in one.kept)
+    kept = sorted(i for i, many in keepers.items() if 2 * many > len(matrices))
     if not kept:
         raise MeasurementError(
-            f"no example has a meaning in all of {len(matrices)} {over}; train longer"
+            f"no example has a meaning in most of {len(matrices)} {over}; train longer"
         )
+    place = {i: number for number, i in enumerate(kept)}
+    total, counts = np.zeros((len(kept), len(kept))), np.zeros((len(kept), len(kept)))
     sizes = [float(one.values.diagonal().mean()) for one in matrices]
-    places = [[one.kept.index(i) for i in kept] for one in matrices]
-    values = np.mean(
-        [
-            one.values[np.ix_(rows, rows)] / size
-            for one, rows, size in zip(matrices, places, sizes, strict=True)
-        ],
-        axis=0,
-    )
-    names = dict(zip(first.kept, first.ids, strict=True))
-    lost = dict(pair for one in reversed(matrices) for pair in one.excluded)
+    for one, size in zip(matrices, sizes, strict=True):
+        rows = [number for number, i in enumerate(one.kept) if i in place]
+        into = [place[one.kept[number]] for number in rows]
+        total[np.ix_(into, into)] += one.values[np.ix_(rows, rows)] / size
+        counts[np.ix_(into, into)] += 1
+    names = {i: name for one in matrices for i, name in zip(one.kept, one.ids, strict=True)}
+    there = {names[i] for i in kept}
+    lost = dict(pair for one in reversed(matrices) for pair in one.excluded if pair[0] not in there)
     return SimilarityMatrix(
-        values * float(np.mean(sizes)),
+        total / counts * float(np.mean(sizes)),
         tuple(names[i] for i in kept),
         tuple(kept),
         tuple(lost.items()),

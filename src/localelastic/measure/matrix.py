@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from localelastic.change import Auto, Question, Strategy, choice_of, has_slope
+from localelastic.change import (
+    Auto,
+    Changes,
+    Choice,
+    Question,
+    Strategy,
+    choice_of,
+    has_slope,
+)
 from localelastic.data.examples import Examples
-from localelastic.errors import SettingError
+from localelastic.errors import MeasurementError, ModelError, SettingError
 from localelastic.matrix import (
     BlockStore,
     SimilarityMatrix,
     averaged,
     fingerprint_of,
+    mean_of,
     without_excluded,
 )
 from localelastic.measure.resolve import (
@@ -26,7 +36,7 @@ from localelastic.measure.resolve import (
     expect_progress,
     question_for,
 )
-from localelastic.models import Forward
+from localelastic.models import ALL_LAYERS, Forward, stepping_on, turns
 from localelastic.shapes import Progress, silent
 from localelastic.similarity import Kernelized, SignedRelative, Similarity
 from localelastic.trajectory import Frozen, Trajectory
@@ -56,6 +66,7 @@ def similarity_matrix(
     call: Callable[[nn.Module, Any], Any] | None = None,
     select: Callable[[Any], Tensor] | None = None,
     mode: Mode = None,
+    layers: Sequence[str] | str = ALL_LAYERS,
     keep: str | Path | None = None,
     progress: Progress = silent,
 ) -> SimilarityMatrix:
@@ -78,6 +89,10 @@ def similarity_matrix(
         call: ``call(model, inputs)``, if the model is called in another way than usual.
         select: the output among what the model returns.
         mode: ``None``, ``"eval"`` or ``"train"``, as in :func:`prediction_change`.
+        layers: what steps move: ``"all"`` trainable weights, ``"all-but-convolutions"``, or those
+            of named modules; ``"each"`` layer alone, in turn, gives the mean of their matrices,
+            each over its mean self-similarity. In the limit of small steps all turns come from the
+            same passes over the network; real steps are taken turn by turn.
         keep: a folder for rows of real steps as they are finished: a measurement that was killed
             goes on from there when it is started again, with the same numbers. Strategies that
             take no real steps are done in one go and keep nothing; the result says so.
@@ -106,6 +121,7 @@ def similarity_matrix(
         similarity=(similarity, Similarity),
         trajectory=(trajectory, Trajectory),
         strategy=(strategy, Strategy | Auto),
+        layers=(layers, Sequence),
         keep=(keep, str | Path | None),
     )
     expect_function(loss=loss, optimizer=optimizer, prediction=prediction, call=call, select=select)
@@ -115,6 +131,7 @@ def similarity_matrix(
             "a sequential trajectory steps on auxiliary examples too, got none; "
             "pass them, or use the frozen trajectory"
         )
+    moved = turns(model, layers)
     forward = Forward(call, select)
     question, output = question_for(
         model,
@@ -129,18 +146,52 @@ def similarity_matrix(
         mode=mode,
     )
     _expect_fitting(similarity, question, output)
-    choice = choice_of(strategy, question)
-    used, store, unkept = choice.strategy, None, ""
-    if keep is not None and used.keeps:
-        store = BlockStore(Path(keep), fingerprint_of(question, used))
-    elif keep is not None:
-        unkept = "no rows kept: computed in one go"
-    changes = used.changes(question, progress, store)
-    values, reasons, way, trust = averaged(changes, similarity, primary.ids)
+    with stepping_on(model, moved[0]):  # every turn asks the same of a strategy
+        choice = choice_of(strategy, question)
+    used = choice.strategy
+    unkept = "" if keep is None or used.keeps else "no rows kept: computed in one go"
+    together = used.together(question, moved, progress) if len(moved) > 1 else None
+    found: list[SimilarityMatrix] = []
+    lost: list[MeasurementError | ModelError] = []
+    for number, turn in enumerate(moved):
+        with stepping_on(model, turn):
+            store = None
+            if keep is not None and used.keeps:
+                place = Path(keep) / str(number) if len(moved) > 1 else Path(keep)
+                store = BlockStore(place, fingerprint_of(question, used))
+            passes = used.changes(question, progress, store)
+            try:
+                found.append(
+                    _matrix(
+                        passes if together is None else [together[number]],
+                        similarity,
+                        primary.ids,
+                        choice,
+                        unkept,
+                    )
+                )
+            except (MeasurementError, ModelError) as error:  # this layer moves nothing: no vote
+                lost.append(error)
+    if not found:
+        raise lost[0]
+    mean = mean_of(found, "layers")
+    if not lost:
+        return mean
+    nothing = f"{len(lost)} of {len(moved)} layers move nothing"
+    return replace(mean, strategy=f"{mean.strategy}; {nothing}")
+
+
+def _matrix(
+    passes: Iterable[Changes],
+    similarity: Similarity,
+    ids: tuple[str, ...],
+    choice: Choice,
+    unkept: str,
+) -> SimilarityMatrix:
+    used = choice.strategy
+    values, reasons, way, trust = averaged(passes, similarity, ids)
     words = f"{used.name} ({'; '.join(filter(None, (choice.why, way, unkept)))})"
-    return without_excluded(
-        values, reasons, primary.ids, similarity, words, used.exact, used.lr, trust
-    )
+    return without_excluded(values, reasons, ids, similarity, words, used.exact, used.lr, trust)
 
 
 def _expect_fitting(similarity: Similarity, question: Question, output: Tensor) -> None:

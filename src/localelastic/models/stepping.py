@@ -76,7 +76,7 @@ def turns(model: nn.Module, layers: Sequence[str] | str) -> list[Sequence[str]]:
     """
     asked = [layers] if isinstance(layers, str) else list(layers)
     if asked == [EACH_LAYER]:
-        return list(layers_of(model).values())
+        return list(layers_of(model).values()) or [[ALL_LAYERS]]
     _stepped(model, asked)
     return [asked]
 
