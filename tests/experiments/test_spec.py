@@ -140,6 +140,8 @@ def test_what_is_left_open_is_decided_by_the_data():
 def test_settings_become_objects():
     assert SPEC.settings() == WarmUp()
     assert replace(SPEC, warm_up_epochs=0, warm_up_lr=0.5).settings() == WarmUp(epochs=0, lr=0.5)
+    photographs = replace(SPEC, warm_up="photographs", warm_up_epochs=2)
+    assert photographs.settings() == WarmUp(2, shift=3, flip=True)
     published = replace(SPEC, network="two-layer", warm_up="published", warm_up_epochs=3)
     assert published.settings() == WarmUp(3, 6e-3, 0.0, 50)
     assert SPEC.trajectory_object() == Frozen()

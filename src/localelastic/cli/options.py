@@ -137,7 +137,8 @@ WarmUp = Annotated[
     str | None,
     _network(
         "NAME",
-        "Settings of its training: ours, or published (the paper's).",
+        "Settings of its training: ours; photographs (longer, each image moved and mirrored at "
+        "random); or published (the paper's).",
         default=ClusterSpec.warm_up,
     ),
 ]
@@ -146,7 +147,7 @@ WarmUpEpochs = Annotated[
     _network(
         "N",
         "Passes of training; 0 measures the untrained network.",
-        default="12, or as published",
+        default="12, or as the settings say",
     ),
 ]
 WarmUpLr = Annotated[

@@ -106,7 +106,8 @@ def explain(prepared: Prepared) -> dict[str, str]:
     asked = Measurement(model, coded, loss, loss.prediction, spec.trajectory_object())
     with _first_turn(model, spec):
         choice = choice_of(spec.strategy_object(), asked)
-    warm_up, fused = spec.settings(), not isinstance(two_layer(model), str)
+    warm_up = spec.settings()
+    fused = not warm_up.varies and not isinstance(two_layer(model), str)
     weights = sum(p.numel() for p in model.parameters())
     return {
         "primary": f"{len(task.primary)} examples of shape {task.primary.shape}",

@@ -38,6 +38,7 @@ from localelastic.models import (
     ALL_LAYERS,
     LOSSES,
     NETWORKS,
+    PHOTOGRAPHS,
     WarmUp,
     published_warm_up,
     takes_images,
@@ -50,7 +51,7 @@ SAMPLINGS = ("random", "first")
 TRAJECTORIES = ("frozen", "sequential")
 STRATEGIES = ("auto", "gradient", "closed-form", "replay")
 PRECISIONS = {"float32": torch.float32, "float64": torch.float64}
-WARM_UPS = ("ours", "published")
+WARM_UPS = ("ours", "photographs", "published")
 MOST = 1000
 """Examples taken of each side unless told otherwise, as in the paper."""
 
@@ -226,7 +227,7 @@ class ClusterSpec:
 
     def settings(self) -> WarmUp:
         """Of the warm-up: a preset, and what was given beside it."""
-        preset = WarmUp()
+        preset = PHOTOGRAPHS if self.warm_up == "photographs" else WarmUp()
         if self.warm_up == "published":
             preset = published_warm_up(self.network or "cnn", self.loss)
         epochs = preset.epochs if self.warm_up_epochs is None else self.warm_up_epochs

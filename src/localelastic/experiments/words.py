@@ -11,7 +11,7 @@ from localelastic.cluster import ElasticClusters, Suggestion, clustering_accurac
 from localelastic.data import Task
 from localelastic.data.examples import natural_order
 from localelastic.experiments.spec import ClusterSpec
-from localelastic.models import ALL_LAYERS, DENSE_LAYERS, EACH_LAYER
+from localelastic.models import ALL_LAYERS, DENSE_LAYERS, EACH_LAYER, WarmUp
 from localelastic.report.records import Score
 from localelastic.shapes import Labels
 from localelastic.similarity import SIMILARITIES, asymmetry
@@ -70,6 +70,11 @@ def layers_in_words(spec: ClusterSpec) -> str:
     return _LAYERS.get(named, named)
 
 
+def _variation(warm_up: WarmUp) -> str:
+    moved = f", images moved by up to {warm_up.shift} pixels" if warm_up.shift else ""
+    return moved + (", every other mirrored" if warm_up.flip else "")
+
+
 def settings_in_words(spec: ClusterSpec, task: Task, found: ElasticClusters) -> dict[str, str]:
     """Every setting, in the order in which the work is done."""
     warm_up, training = spec.settings(), found.training
@@ -85,7 +90,7 @@ def settings_in_words(spec: ClusterSpec, task: Task, found: ElasticClusters) -> 
         "loss": spec.loss,
         "warm-up": (
             f"{warm_up.epochs} epochs of SGD, lr {training.lr:g}, momentum {warm_up.momentum:g}, "
-            f"batch {warm_up.batch_size}"
+            f"batch {warm_up.batch_size}{_variation(warm_up)}"
         ),
         "mean loss in warm-up": losses,
         "training accuracy": f"{training.accuracy:.1%}",

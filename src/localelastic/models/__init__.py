@@ -45,6 +45,7 @@ from localelastic.models.stepping import (
 )
 from localelastic.models.structure import Layers, two_layer
 from localelastic.models.warm_up import (
+    PHOTOGRAPHS,
     TrainingRecord,
     WarmUp,
     published_warm_up,
@@ -59,6 +60,7 @@ __all__ = [
     "IGNORED",
     "LOSSES",
     "NETWORKS",
+    "PHOTOGRAPHS",
     "PLAIN",
     "PUBLISHED_WIDTHS",
     "Activation",

@@ -35,18 +35,20 @@ class Descent(ABC):
         return
 
 
-def descent(model: nn.Module, inputs: Inputs, *, loss: Loss, lr: float, momentum: float) -> Descent:
+def descent(
+    model: nn.Module, inputs: Inputs | None, *, loss: Loss, lr: float, momentum: float
+) -> Descent:
     """The fastest way that takes the same steps.
 
     Args:
         model: trained in place.
-        inputs: all that steps will be taken on.
+        inputs: all that steps will be taken on; ``None`` if that is not known.
         loss: averaged over each mini-batch.
         lr: step size.
         momentum: of SGD.
     """
     layers = two_layer(model)
-    if isinstance(layers, str):
+    if inputs is None or isinstance(layers, str):
         return ByAutograd(model, loss, lr, momentum)
     return Fused(layers, inputs, loss, lr, momentum)
 

@@ -12,6 +12,7 @@ from torch import nn
 
 from localelastic.data.examples import Examples
 from localelastic.errors import DataError, MeasurementError, ModelError, SettingError
+from localelastic.models.augment import varied
 from localelastic.models.coding import code
 from localelastic.models.descent import descent
 from localelastic.models.losses import Loss
@@ -36,27 +37,42 @@ class WarmUp:
             where that is less (wide networks, large inputs); the record says which was taken.
         momentum: of SGD.
         batch_size: examples per step.
+        shift: pixels by which each image is moved at most, anew in every epoch, see
+            :func:`localelastic.models.augment.varied`.
+        flip: whether every other image is mirrored left to right.
 
     Raises:
-        SettingError: a negative number of epochs, or a step or batch size that is not positive.
+        SettingError: a negative number of epochs or pixels, or a step or batch size that is not
+            positive.
     """
 
     epochs: int = 12
     lr: float | None = None
     momentum: float = 0.9
     batch_size: int = 50
+    shift: int = 0
+    flip: bool = False
 
     def __post_init__(self) -> None:
-        if self.epochs < 0 or self.batch_size < 1:
+        if self.epochs < 0 or self.batch_size < 1 or self.shift < 0:
             raise SettingError(
-                "warm-up expects epochs >= 0 and batch_size >= 1, "
-                f"got epochs={self.epochs}, batch_size={self.batch_size}"
+                "warm-up expects epochs >= 0, batch_size >= 1 and shift >= 0, "
+                f"got epochs={self.epochs}, batch_size={self.batch_size}, shift={self.shift}"
             )
         if not 0 < (self.lr or DEFAULT_LR) < inf or self.lr == 0 or not 0 <= self.momentum < 1:
             raise SettingError(
                 "warm-up expects a positive lr and a momentum in [0, 1), "
                 f"got lr={self.lr}, momentum={self.momentum}"
             )
+
+    @property
+    def varies(self) -> bool:
+        """Whether images are shown as they might have been taken."""
+        return self.shift > 0 or self.flip
+
+
+PHOTOGRAPHS = WarmUp(epochs=24, shift=3, flip=True)
+"""For photographs of things that may stand a little to the side, or the other way round."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +134,7 @@ def warm_up(
 
     Raises:
         ModelError: nothing to train, or more than one output per example.
+        SettingError: images to be moved or mirrored, and the examples are none, or too small.
         MeasurementError: the loss is no longer finite; the weights are left as they then are.
     """
     trainable = next((p for p in model.parameters() if p.requires_grad), None)
@@ -134,6 +151,7 @@ def warm_up(
             f"warm-up expects finite targets, got NaN or infinity in {missing} of {len(targets)}; "
             "leave these examples out"
         )
+    _check_images(inputs, settings)
     shuffle = torch.Generator().manual_seed(seed)
     losses: list[float] = []
     with _modes_kept(model), torch.random.fork_rng():
@@ -142,12 +160,18 @@ def warm_up(
         if settings.epochs == 0:
             return TrainingRecord((), _accuracy(model, inputs, targets, loss), 0.0)
         lr = settings.lr or _stable_lr(model, inputs, targets, loss, settings)
-        steps = descent(model, inputs, loss=loss, lr=lr, momentum=settings.momentum)
+        fixed = None if settings.varies else inputs
+        steps = descent(model, fixed, loss=loss, lr=lr, momentum=settings.momentum)
         try:
             for epoch in range(settings.epochs):
                 total, order = 0.0, torch.randperm(len(inputs), generator=shuffle)
                 for batch in order.split(settings.batch_size):
-                    total += steps.step(inputs[batch], targets[batch]).sum().item()
+                    shown = inputs[batch]
+                    if settings.varies:
+                        shown = varied(
+                            shown, shift=settings.shift, flip=settings.flip, generator=shuffle
+                        )
+                    total += steps.step(shown, targets[batch]).sum().item()
                 steps.epoch_ends()
                 losses.append(total / len(inputs))
                 _check_finite(losses, lr)
@@ -156,6 +180,18 @@ def warm_up(
             steps.finish()
         accuracy = _accuracy(model, inputs, targets, loss)
     return TrainingRecord(tuple(losses), accuracy, lr)
+
+
+def _check_images(inputs: Inputs, settings: WarmUp) -> None:
+    if not settings.varies:
+        return
+    shape = tuple(inputs.shape[1:])
+    if len(shape) != 3 or settings.shift >= min(shape[1:]):
+        raise SettingError(
+            "expected images (channels, height, width) of more pixels than shift to be moved or "
+            f"mirrored, got inputs of shape {shape} with shift={settings.shift}; take a warm-up "
+            "without shift and flip"
+        )
 
 
 @contextmanager
