@@ -31,6 +31,7 @@ from localelastic.experiments.words import (
     notes,
     question,
     settings_in_words,
+    variation_in_words,
 )
 from localelastic.models import LOSSES, build_network, code, stepping_on, turns, two_layer
 from localelastic.report.records import ClusterRecord, Score
@@ -113,7 +114,8 @@ def explain(prepared: Prepared) -> dict[str, str]:
         "primary": f"{len(task.primary)} examples of shape {task.primary.shape}",
         "auxiliary": f"{len(task.auxiliary)} examples",
         "network": f"{spec.network}, {weights:,} weights",
-        "warm-up": f"{warm_up.epochs} epochs, {'fused steps' if fused else 'by autograd'}",
+        "warm-up": f"{warm_up.epochs} epochs, {'fused steps' if fused else 'by autograd'}"
+        + variation_in_words(warm_up),
         "strategy": f"{choice.strategy.name}, because: {choice.why}",
         "exactness": "that of the finite step" if choice.strategy.exact else "first order in lr",
         "steps on": layers_in_words(spec),

@@ -70,7 +70,8 @@ def layers_in_words(spec: ClusterSpec) -> str:
     return _LAYERS.get(named, named)
 
 
-def _variation(warm_up: WarmUp) -> str:
+def variation_in_words(warm_up: WarmUp) -> str:
+    """What is done to images in training, to go behind the rest."""
     moved = f", images moved by up to {warm_up.shift} pixels" if warm_up.shift else ""
     return moved + (", every other mirrored" if warm_up.flip else "")
 
@@ -90,7 +91,7 @@ def settings_in_words(spec: ClusterSpec, task: Task, found: ElasticClusters) -> 
         "loss": spec.loss,
         "warm-up": (
             f"{warm_up.epochs} epochs of SGD, lr {training.lr:g}, momentum {warm_up.momentum:g}, "
-            f"batch {warm_up.batch_size}{_variation(warm_up)}"
+            f"batch {warm_up.batch_size}{variation_in_words(warm_up)}"
         ),
         "mean loss in warm-up": losses,
         "training accuracy": f"{training.accuracy:.1%}",
