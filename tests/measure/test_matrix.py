@@ -17,7 +17,13 @@ from localelastic.similarity import CentredKernelized, Kernelized, Relative
 from localelastic.trajectory import Sequential
 from worlds import examples, fingerprint, points
 
+HIDDEN = ("hidden", "readout")
 LAYERS = ("conv1", "conv2", "dense", "readout")
+
+
+class Sine(nn.Module):
+    def forward(self, inputs):
+        return inputs.sin()
 
 
 @pytest.mark.parametrize("strategy", [Gradient(), Replay(0.1)])
@@ -60,16 +66,60 @@ def test_each_layer_has_a_vote(strategy, similarity, loss):
     assert not np.allclose(ours, theirs)
 
 
-@pytest.mark.parametrize("strategy", [Gradient(), Replay(0.1)])
-def test_a_layer_that_moves_nothing_has_no_vote(strategy):
+@pytest.mark.parametrize(
+    ("strategy", "kept"), [(Gradient(), 0), (Replay(0.1), 0), (Replay(0.1), 1)]
+)
+def test_a_layer_that_moves_nothing_has_no_vote(strategy, kept, tmp_path):
     model = TwoLayer((6,), width=5).double()
     model.spare = nn.Linear(6, 1).double()
-    found = similarity_matrix(model, examples(4), layers="each", strategy=strategy)
-    assert found.strategy.endswith("mean over 2 layers; 1 of 3 layers move nothing")
+    keep = tmp_path / "rows" if kept else None
+    found = similarity_matrix(model, examples(4), layers="each", strategy=strategy, keep=keep)
+    assert "mean over 2 layers; 1 of 3 layers have no vote (spare.weight, spare" in found.strategy
+    alone = [similarity_matrix(model, examples(4), layers=x, strategy=strategy) for x in HIDDEN]
+    np.testing.assert_allclose(found.values, mean_of(alone).values, rtol=1e-12)
     with pytest.raises(errors.ModelError, match="depend on a trainable parameter"):
         similarity_matrix(model, examples(4), layers="spare", strategy=strategy)
     with pytest.raises(errors.SettingError, match=r"hidden, readout, spare\).*got nothing"):
         similarity_matrix(model, examples(4), layers="nothing", strategy=strategy)
+
+
+def test_a_layer_whose_steps_overshoot_has_no_vote():
+    """Its self-similarities are negative: over their mean, every sign would turn."""
+    torch.manual_seed(7)
+    model = nn.Sequential(nn.Linear(6, 3), Sine(), nn.Linear(3, 1)).double()
+    with torch.no_grad():
+        model[2].weight *= 4
+    asked = {"strategy": Replay(10.0)}
+    first = similarity_matrix(model, examples(6), layers="0", **asked)
+    assert first.values.diagonal().mean() < 0
+    found = similarity_matrix(model, examples(6), layers="each", **asked)
+    last = similarity_matrix(model, examples(6), layers="2", **asked)
+    np.testing.assert_allclose(found.values, last.values, rtol=1e-12)
+    assert "positive mean self-similarity" in found.strategy
+    with pytest.raises(errors.MeasurementError, match="take a smaller lr"):
+        mean_of([first, last])
+
+
+def test_rounding_is_told_of_each_layer_too():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 7), nn.Tanh(), nn.Linear(7, 1))
+    primary = Examples.of(points(8, (6,)).float())
+    asked = {"strategy": Replay(3e-7)}
+    alone = [similarity_matrix(model, primary, layers=name, **asked) for name in ("0", "2")]
+    found = similarity_matrix(model, primary, layers="each", **asked)
+    for share in ("below_floor", "moved_share"):
+        expected = np.mean([getattr(one, share) for one in alone], axis=0)
+        np.testing.assert_allclose(getattr(found, share), expected)
+    assert found.below_floor.mean() > 0
+
+
+def test_an_optimizer_of_some_weights_has_no_turn_for_the_others():
+    model, primary = TwoLayer((6,), width=5).double(), examples(4)
+    optimizer = torch.optim.SGD(model.hidden.parameters(), lr=0.1)
+    asked = {"similarity": Relative(), "optimizer": optimizer}
+    similarity_matrix(model, primary, **asked)
+    with pytest.raises(errors.SettingError, match=r"one without readout\.weight, readout\.bias"):
+        similarity_matrix(model, primary, layers="each", **asked)
 
 
 def test_rows_of_each_layer_are_kept_in_a_folder_of_their_own(tmp_path):

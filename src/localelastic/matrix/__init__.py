@@ -4,6 +4,7 @@ from localelastic.matrix.blocks import BlockStore, fingerprint_of
 from localelastic.matrix.matrix import (
     SimilarityMatrix,
     averaged,
+    check_size,
     mean_of,
     of_same_steps,
     without_excluded,
@@ -13,6 +14,7 @@ __all__ = [
     "BlockStore",
     "SimilarityMatrix",
     "averaged",
+    "check_size",
     "fingerprint_of",
     "mean_of",
     "of_same_steps",

@@ -147,6 +147,21 @@ def of_same_steps(kernel: SimilarityMatrix, similarity: Similarity) -> Similarit
     )
 
 
+def check_size(matrix: SimilarityMatrix) -> float:
+    """The mean self-similarity, by which a matrix is divided before it is averaged with others.
+
+    Raises:
+        MeasurementError: it is not positive.
+    """
+    size = float(matrix.values.diagonal().mean())
+    if not size > 0:
+        raise MeasurementError(
+            f"expected a positive mean self-similarity, got {size:.3g}: the steps overshot; "
+            "take a smaller lr"
+        )
+    return size
+
+
 def mean_of(matrices: Sequence[SimilarityMatrix], over: str = "networks") -> SimilarityMatrix:
     """The mean of one similarity over several networks, of the examples that most of them keep.
 
@@ -159,7 +174,8 @@ def mean_of(matrices: Sequence[SimilarityMatrix], over: str = "networks") -> Sim
         over: what they are of, in words.
 
     Raises:
-        MeasurementError: no example is kept by more than half.
+        MeasurementError: no example is kept by more than half, or a mean self-similarity is not
+            positive.
     """
     first = matrices[0]
     if len(matrices) == 1:
@@ -172,7 +188,7 @@ def mean_of(matrices: Sequence[SimilarityMatrix], over: str = "networks") -> Sim
         )
     place = {i: number for number, i in enumerate(kept)}
     total, counts = np.zeros((len(kept), len(kept))), np.zeros((len(kept), len(kept)))
-    sizes = [float(one.values.diagonal().mean()) for one in matrices]
+    sizes = [check_size(one) for one in matrices]
     for one, size in zip(matrices, sizes, strict=True):
         rows = [number for number, i in enumerate(one.kept) if i in place]
         into = [place[one.kept[number]] for number in rows]
@@ -190,4 +206,15 @@ def mean_of(matrices: Sequence[SimilarityMatrix], over: str = "networks") -> Sim
         f"{first.strategy}; mean over {len(matrices)} {over}",
         all(one.exact for one in matrices),
         first.lr,
+        _mean_trust([(one.kept, one.below_floor) for one in matrices], kept),
+        _mean_trust([(one.kept, one.moved_share) for one in matrices], kept),
     )
+
+
+def _mean_trust(
+    shares: Sequence[tuple[tuple[int, ...], np.ndarray | None]], kept: Sequence[int]
+) -> Vector | None:
+    """Of each row, the mean over the matrices that keep it, where its share is known."""
+    known = [dict(zip(rows, one, strict=True)) for rows, one in shares if one is not None]
+    of_row = [[each[i] for each in known if i in each] for i in kept]
+    return np.array([np.mean(row) for row in of_row]) if all(of_row) else None

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from localelastic.change import (
     Auto,
@@ -25,6 +26,7 @@ from localelastic.matrix import (
     BlockStore,
     SimilarityMatrix,
     averaged,
+    check_size,
     fingerprint_of,
     mean_of,
     without_excluded,
@@ -92,7 +94,8 @@ def similarity_matrix(
         layers: what steps move: ``"all"`` trainable weights, ``"all-but-convolutions"``, or those
             of named modules; ``"each"`` layer alone, in turn, gives the mean of their matrices,
             each over its mean self-similarity. In the limit of small steps all turns come from the
-            same passes over the network; real steps are taken turn by turn.
+            same passes over the network; real steps are taken turn by turn. A layer through which
+            no step has a meaning is left out of the mean, and ``strategy`` says so.
         keep: a folder for rows of real steps as they are finished: a measurement that was killed
             goes on from there when it is started again, with the same numbers. Strategies that
             take no real steps are done in one go and keep nothing; the result says so.
@@ -121,7 +124,7 @@ def similarity_matrix(
         similarity=(similarity, Similarity),
         trajectory=(trajectory, Trajectory),
         strategy=(strategy, Strategy | Auto),
-        layers=(layers, Sequence),
+        layers=(layers, str | Sequence),
         keep=(keep, str | Path | None),
     )
     expect_function(loss=loss, optimizer=optimizer, prediction=prediction, call=call, select=select)
@@ -131,7 +134,6 @@ def similarity_matrix(
             "a sequential trajectory steps on auxiliary examples too, got none; "
             "pass them, or use the frozen trajectory"
         )
-    moved = turns(model, layers)
     forward = Forward(call, select)
     question, output = question_for(
         model,
@@ -146,39 +148,60 @@ def similarity_matrix(
         mode=mode,
     )
     _expect_fitting(similarity, question, output)
+    moved = turns(model, layers)
     with stepping_on(model, moved[0]):  # every turn asks the same of a strategy
         choice = choice_of(strategy, question)
+    if len(moved) > 1:
+        _expect_whole(model, optimizer)
     used = choice.strategy
     unkept = "" if keep is None or used.keeps else "no rows kept: computed in one go"
     together = used.together(question, moved, progress) if len(moved) > 1 else None
     found: list[SimilarityMatrix] = []
-    lost: list[MeasurementError | ModelError] = []
+    lost: dict[str, MeasurementError | ModelError] = {}
     for number, turn in enumerate(moved):
-        with stepping_on(model, turn):
-            store = None
-            if keep is not None and used.keeps:
-                place = Path(keep) / str(number) if len(moved) > 1 else Path(keep)
-                store = BlockStore(place, fingerprint_of(question, used))
-            passes = used.changes(question, progress, store)
-            try:
-                found.append(
-                    _matrix(
-                        passes if together is None else [together[number]],
-                        similarity,
-                        primary.ids,
-                        choice,
-                        unkept,
-                    )
-                )
-            except (MeasurementError, ModelError) as error:  # this layer moves nothing: no vote
-                lost.append(error)
+        try:
+            with stepping_on(model, turn):
+                store = None
+                if keep is not None and used.keeps:
+                    place = Path(keep) / str(number) if len(moved) > 1 else Path(keep)
+                    store = BlockStore(place, fingerprint_of(question, used))
+                passes = used.changes(question, progress, store)
+                if together is not None:
+                    passes = iter([together[number]])
+                one = _matrix(passes, similarity, primary.ids, choice, unkept)
+            if len(moved) > 1:
+                check_size(one)
+            found.append(one)
+        except (MeasurementError, ModelError) as error:  # this layer has no vote
+            lost[", ".join(turn)] = error
     if not found:
-        raise lost[0]
+        raise next(iter(lost.values()))
     mean = mean_of(found, "layers")
     if not lost:
         return mean
-    nothing = f"{len(lost)} of {len(moved)} layers move nothing"
-    return replace(mean, strategy=f"{mean.strategy}; {nothing}")
+    why = "; ".join(f"{name}: {error}" for name, error in lost.items())
+    return replace(
+        mean, strategy=f"{mean.strategy}; {len(lost)} of {len(moved)} layers have no vote ({why})"
+    )
+
+
+def _expect_whole(model: nn.Module, optimizer: OptimizerLike) -> None:
+    """Refuse an optimizer that has nothing to do in some turn.
+
+    Raises:
+        SettingError: it leaves trainable weights out.
+    """
+    if isinstance(optimizer, Optimizer):
+        its = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        left_out = [
+            name for name, p in model.named_parameters() if p.requires_grad and id(p) not in its
+        ]
+        if left_out:
+            raise SettingError(
+                "steps on each layer in turn need an optimizer of all trainable weights, got one "
+                f"without {', '.join(left_out[:5])}; make it from model.parameters(), or name "
+                "layers="
+            )
 
 
 def _matrix(

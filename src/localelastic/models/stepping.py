@@ -103,11 +103,13 @@ def _stepped(model: nn.Module, layers: Sequence[str]) -> set[int]:
         }
         for layer in layers
     }
+    if not everything:
+        raise SettingError("expected a model with trainable weights, got none; unfreeze some")
     if not chosen or not all(chosen.values()):
         known = dict.fromkeys(name.rpartition(".")[0] or name for name in names)
         lost = ", ".join(layer for layer, weights in chosen.items() if not weights)
         raise SettingError(
             f"expected layers with trainable weights ({', '.join(known)}), {EACH_LAYER}, "
-            f"{ALL_LAYERS} or {DENSE_LAYERS}, got {lost or 'none'}"
+            f"{ALL_LAYERS} or {DENSE_LAYERS} (one of these alone), got {lost or 'none'}"
         )
     return set.union(*chosen.values())
