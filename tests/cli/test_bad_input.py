@@ -73,7 +73,7 @@ OPTIONS = [
     (f"--width {10**13}", "fit into memory|two-layer of width"),
     (f"--width {2**63}", "fit into memory"),
     ("--loss l1", "--loss|squared, cross-entropy|'l1'"),
-    ("--warm-up theirs", "--warm-up|ours, published|'theirs'"),
+    ("--warm-up theirs", "--warm-up|ours, photographs, published|'theirs'"),
     ("--warm-up-epochs -1", "--warm-up-epochs of 0 or more"),
     ("--warm-up-epochs two", "--warm-up-epochs|integer"),
     ("--warm-up-lr 0", "positive, finite --warm-up-lr"),
