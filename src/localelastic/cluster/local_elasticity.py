@@ -18,7 +18,7 @@ from localelastic.cluster.clusterings import (
 from localelastic.cluster.number import Suggestion, suggest_clusters
 from localelastic.data.examples import Examples
 from localelastic.errors import SettingError
-from localelastic.matrix import SimilarityMatrix, mean_of
+from localelastic.matrix import SimilarityMatrix, mean_of, place_of
 from localelastic.measure import similarity_matrix
 from localelastic.models import (
     DENSE_LAYERS,
@@ -119,7 +119,6 @@ def cluster_by_elasticity(
             )
         )
         one.eval()  # freshly built ones are in train mode, where dropout would be measured too
-        place = None if keep is None else Path(keep) / str(number) if len(models) > 1 else keep
         matrices.append(
             similarity_matrix(
                 one,
@@ -130,7 +129,7 @@ def cluster_by_elasticity(
                 trajectory=trajectory,
                 strategy=strategy,
                 layers=layers,
-                keep=place,
+                keep=place_of(keep, number, len(models)),
                 progress=progress,
             )
         )

@@ -1,6 +1,6 @@
 """The similarity matrix, and the blocks it is measured in."""
 
-from localelastic.matrix.blocks import BlockStore, fingerprint_of
+from localelastic.matrix.blocks import BlockStore, fingerprint_of, place_of
 from localelastic.matrix.matrix import (
     SimilarityMatrix,
     averaged,
@@ -18,5 +18,6 @@ __all__ = [
     "fingerprint_of",
     "mean_of",
     "of_same_steps",
+    "place_of",
     "without_excluded",
 ]

@@ -43,6 +43,13 @@ class Fingerprint:
     resolution: float
 
 
+def place_of(keep: str | Path | None, number: int, many: int) -> Path | None:
+    """Where one of several measurements keeps its rows: a folder of its own, if there are more."""
+    if keep is None:
+        return None
+    return Path(keep) / str(number) if many > 1 else Path(keep)
+
+
 class BlockStore(Keep):
     """Blocks as ``.npz`` files beside a manifest that says which measurement they belong to.
 

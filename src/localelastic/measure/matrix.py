@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from localelastic.matrix import (
     check_size,
     fingerprint_of,
     mean_of,
+    place_of,
     without_excluded,
 )
 from localelastic.measure.resolve import (
@@ -154,21 +155,15 @@ def similarity_matrix(
     if len(moved) > 1:
         _expect_whole(model, optimizer)
     used = choice.strategy
-    unkept = "" if keep is None or used.keeps else "no rows kept: computed in one go"
     together = used.together(question, moved, progress) if len(moved) > 1 else None
     found: list[SimilarityMatrix] = []
     lost: dict[str, MeasurementError | ModelError] = {}
     for number, turn in enumerate(moved):
         try:
             with stepping_on(model, turn):
-                store = None
-                if keep is not None and used.keeps:
-                    place = Path(keep) / str(number) if len(moved) > 1 else Path(keep)
-                    store = BlockStore(place, fingerprint_of(question, used))
-                passes = used.changes(question, progress, store)
-                if together is not None:
-                    passes = iter([together[number]])
-                one = _matrix(passes, similarity, primary.ids, choice, unkept)
+                changes = None if together is None else together[number]
+                place = place_of(keep, number, len(moved))
+                one = _of_turn(question, choice, similarity, primary.ids, changes, place, progress)
             if len(moved) > 1:
                 check_size(one)
             found.append(one)
@@ -204,14 +199,22 @@ def _expect_whole(model: nn.Module, optimizer: OptimizerLike) -> None:
             )
 
 
-def _matrix(
-    passes: Iterable[Changes],
+def _of_turn(
+    question: Question,
+    choice: Choice,
     similarity: Similarity,
     ids: tuple[str, ...],
-    choice: Choice,
-    unkept: str,
+    changes: Changes | None,
+    place: Path | None,
+    progress: Progress,
 ) -> SimilarityMatrix:
-    used = choice.strategy
+    """The matrix by steps on what is trainable now; ``changes`` if they are known already."""
+    used, store, unkept = choice.strategy, None, ""
+    if place is not None and used.keeps:
+        store = BlockStore(place, fingerprint_of(question, used))
+    elif place is not None:
+        unkept = "no rows kept: computed in one go"
+    passes = used.changes(question, progress, store) if changes is None else [changes]
     values, reasons, way, trust = averaged(passes, similarity, ids)
     words = f"{used.name} ({'; '.join(filter(None, (choice.why, way, unkept)))})"
     return without_excluded(values, reasons, ids, similarity, words, used.exact, used.lr, trust)
