@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from localelastic.cluster import N_NETWORKS, chance_accuracy
+from localelastic.data import load_examples
 from localelastic.errors import MeasurementError
 from localelastic.experiments.cells import survivors
 from localelastic.experiments.experiment import PARALLEL, Cost, Costs, Experiment, Request
 from localelastic.experiments.published import columns_of, published
-from localelastic.experiments.tables.cell import (
-    PENULTIMATE,
-    NetworkCell,
-    Part,
-)
+from localelastic.experiments.tables.cell import PENULTIMATE, NetworkCell
 from localelastic.experiments.tables.kernels import PIXELS, KernelsFound, kernels_by_layer
-from localelastic.experiments.tables.settings import (
+from localelastic.experiments.tables.recipes import (
     CANDIDATES,
-    DEFAULT,
+    DEFAULTS,
     PRINTED,
-    Setting,
+    Pair,
+    Recipe,
+    Sample,
+    network_in_words,
 )
 from localelastic.experiments.tables.table import CHANCE, drawn
-from localelastic.models import WarmUp
 from localelastic.report.experiment import Picture
 from localelastic.report.experiment_record import ExperimentRecord, Quantity
 from localelastic.shapes import Progress
 
-Pair = tuple[tuple[str, ...], tuple[str, ...]]
 CHOSEN = "chosen"
-_APART = 100
-"""Between the seeds of two networks of one sample, so that no two samples share a network."""
+_CHOICE = "choice, other pairs: best of each"
 DEVELOPMENT: dict[str, tuple[Pair, ...]] = {
     "MNIST": (
         (("0", "6"), ("8", "2")),
@@ -66,19 +65,21 @@ class BetterScale:
 
     Args:
         n: primary, and auxiliary, examples.
-        settings: of the warm-up.
+        effort: share of the epochs.
         pairs: of development.
+        samples: of each of them.
     """
 
     n: int
-    settings: WarmUp
+    effort: float
     pairs: int
+    samples: int
 
 
 SCALES = {
-    "smoke": BetterScale(40, WarmUp(1), 1),
-    "quick": BetterScale(200, WarmUp(6), 2),
-    "paper": BetterScale(1000, WarmUp(), 8),
+    "smoke": BetterScale(40, 1 / 12, 1, 1),
+    "quick": BetterScale(200, 0.5, 2, 1),
+    "paper": BetterScale(1000, 1.0, 8, 2),
 }
 
 
@@ -108,28 +109,40 @@ class Better(Experiment):
         data = "mnist"
         if self._dataset == "CIFAR-10":
             data = "cifar10" if request.data is None else str(request.data)
+        classes = load_examples(data).class_names
         pairs = DEVELOPMENT[self._dataset][: scale.pairs]
-        developed = [_cells(pair, data, scale, 0) for pair in pairs]
+        candidates = [_at(recipe, scale) for recipe in CANDIDATES[self._dataset]]
+        developed = [
+            (Sample(data, classes, scale.n, seed), pair)
+            for pair in pairs
+            for seed in range(scale.samples)
+        ]
         reported = {
-            (column, seed): _cells((primary, auxiliary), data, scale, seed)
+            (column, seed): (Sample(data, classes, scale.n, seed), (primary, auxiliary))
             for column, primary, auxiliary in columns_of(self._table)
             for seed in request.seeds
         }
-        cells = [cell for several in (*developed, *reported.values()) for cell in several]
-        for part in dict.fromkeys(cell.part for cell in cells):
-            part.task()  # what is wrong with the data shows now
+        trainings = dict.fromkeys(recipe.training for recipe in candidates)
+        for (sample, pair), training in product((*developed, *reported.values()), trainings):
+            sample.part(pair, training).task()  # what is wrong with the data shows now
         notes: list[str] = []
-        networks = request.compute(kernels_by_layer, cells, progress=progress, stage="networks")
-        values = dict(survivors(zip(cells, networks, strict=True), _words, notes))
-        table = _choose([_of(several, values) for several in developed])
-        if not table:
-            raise MeasurementError(f"no network came to an end (first: {notes[0]})")
-        chosen = max(table, key=lambda setting: table[setting])
-        quantities = [*self._quantities(chosen, reported, values)]
-        quantities += [
-            Quantity(setting.label, (100 * value,), group="choice, other pairs", unit="%", digits=2)
-            for setting, value in sorted(table.items(), key=lambda item: -item[1])
-        ]
+
+        def kernels(
+            recipes: Iterable[Recipe], of: Iterable[tuple[Sample, Pair]], stage: str
+        ) -> dict[NetworkCell, KernelsFound]:
+            several = [recipe.cells(*one) for one, recipe in product(of, recipes)]
+            cells = list(dict.fromkeys(cell for some in several for cell in some))
+            found = request.compute(kernels_by_layer, cells, progress=progress, stage=stage)
+            values = dict(survivors(zip(cells, found, strict=True), network_in_words, notes))
+            if not values:
+                raise MeasurementError(f"no network came to an end (first: {notes[0]})")
+            return values
+
+        table = _choice(candidates, developed, kernels(candidates, developed, "networks to choose"))
+        chosen = max(table, key=lambda recipe: table[recipe])
+        rows = _rows(chosen, _at(DEFAULTS[self._dataset], scale), _at(PRINTED, scale))
+        values = kernels(rows, reported.values(), "networks to report on")
+        quantities = [*self._quantities(rows, reported, values), *_ranking(table)]
         return ExperimentRecord(
             self.name,
             self.title,
@@ -143,12 +156,12 @@ class Better(Experiment):
             tuple(quantities),
             {
                 "chosen": f"{chosen.label}: the best of {len(table)} candidates on average over "
-                f"{len(pairs)} pairs of classes that no table has "
+                f"{scale.samples} sample(s) of {len(pairs)} pairs of classes that no table has "
                 f"({', '.join(' vs '.join(pair) for pair, _ in pairs)})",
                 "examples": f"{scale.n:,} primary and {scale.n:,} auxiliary, random samples",
                 "network": "the paper's CNN, squared loss, frozen weights, small steps",
-                "warm-up": f"{scale.settings.epochs} epochs of SGD, momentum 0.9, batches of 50, "
-                "a stable step size",
+                "warm-up": "SGD, momentum 0.9, batches of 50, a stable step size; one of "
+                + "; ".join(training.label for training in trainings),
                 "seeds": f"of sample and networks; there are {N_NETWORKS} of each sample",
                 "published": "the best by steps in the column, over losses, similarities and, for "
                 "MNIST, networks (Tables 1 and 3)",
@@ -158,30 +171,21 @@ class Better(Experiment):
 
     def _quantities(
         self,
-        chosen: Setting,
-        reported: dict[tuple[str, int], tuple[NetworkCell, ...]],
+        rows: dict[Recipe, str],
+        reported: dict[tuple[str, int], tuple[Sample, Pair]],
         values: dict[NetworkCell, KernelsFound],
     ) -> Iterator[Quantity]:
-        rows: dict[Setting, str] = {}
-        for setting, role in ((chosen, CHOSEN), (DEFAULT, "default"), (PRINTED, "as printed")):
-            rows.setdefault(setting, f"{role}: {setting.label}")
-            if setting.networks > 1:
-                alone = replace(setting, networks=1)
-                rows.setdefault(alone, f"one network ({role}): {alone.label}")
-        for rival in (PENULTIMATE, PIXELS):
-            for setting in list(rows):
-                alike = replace(setting, kernel=rival)
-                rows.setdefault(alike, f"no step: {alike.label}")
         found: dict[tuple[str, str], list[float]] = {}
-        for (column, seed), cells in reported.items():
-            several = _of(cells, values)
-            if several:
-                for setting, label in rows.items():
-                    accuracy = setting.accuracy(several, seed)
+        for (column, _), (sample, pair) in reported.items():
+            for recipe, label in rows.items():
+                with suppress(MeasurementError):  # a note says which networks are missing
+                    accuracy = recipe.accuracy(sample, pair, values)
                     found.setdefault((label, column), []).append(accuracy)
-                known = several[0].classes
-                chance = chance_accuracy(known, len(set(known)))
-                found.setdefault((CHANCE, column), []).append(chance)
+            known = next(
+                one.classes for cell, one in values.items() if cell.part.primary == pair[0]
+            )
+            chance = chance_accuracy(known, len(set(known)))
+            found.setdefault((CHANCE, column), []).append(chance)
         for label in (*rows.values(), CHANCE):
             for column in self._printed["columns"]:
                 if (label, column) in found:
@@ -201,7 +205,7 @@ class Better(Experiment):
 
     def draw(self, record: ExperimentRecord) -> Iterator[Picture]:
         """Rows are settings and rivals."""
-        groups = {k: v for k, v in record.groups().items() if not k.startswith("choice")}
+        groups = {k: v for k, v in record.groups().items() if not k.startswith(_CHOICE)}
         figure = drawn(groups)
         yield Picture(
             self.name,
@@ -212,37 +216,52 @@ class Better(Experiment):
         )
 
 
-def _words(cell: NetworkCell) -> str:
-    sample, network = cell.part.seed, (cell.seed - cell.part.seed) // _APART + 1
-    return f"{' '.join(cell.part.primary)}, seed {sample}, network {network}"
+def _at(recipe: Recipe, scale: BetterScale) -> Recipe:
+    return replace(recipe, training=recipe.training.at(scale.effort))
 
 
-def _cells(pair: Pair, data: str, scale: BetterScale, seed: int) -> tuple[NetworkCell, ...]:
-    """Of the networks of one sample."""
-    part = Part(data, *pair, scale.n, scale.n, "random", seed=seed)
-    return tuple(
-        NetworkCell(part, "cnn", None, "squared", scale.settings, False, seed + _APART * network)
-        for network in range(N_NETWORKS)
-    )
+def _choice(
+    candidates: Sequence[Recipe],
+    developed: Sequence[tuple[Sample, Pair]],
+    values: dict[NetworkCell, KernelsFound],
+) -> dict[Recipe, float]:
+    """The mean accuracy of each candidate over the pairs of development."""
+    means = {}
+    for recipe in candidates:
+        with suppress(MeasurementError):  # a note says which networks are missing
+            means[recipe] = float(np.mean([recipe.accuracy(*one, values) for one in developed]))
+    return means
 
 
-def _of(
-    cells: Sequence[NetworkCell], values: dict[NetworkCell, KernelsFound]
-) -> list[KernelsFound]:
-    """The networks that came to an end."""
-    return [values[cell] for cell in cells if cell in values]
+def _rows(chosen: Recipe, default: Recipe, printed: Recipe) -> dict[Recipe, str]:
+    """What is reported, with its words: by steps, by one network alone, and without a step."""
+    rows: dict[Recipe, str] = {}
+    for recipe, role in ((chosen, CHOSEN), (default, "default"), (printed, "as printed")):
+        rows.setdefault(recipe, f"{role}: {recipe.label}")
+        if recipe.setting.networks > 1:
+            alone = replace(recipe, setting=replace(recipe.setting, networks=1))
+            rows.setdefault(alone, f"one network ({role}): {alone.label}")
+    for rival, recipe in product((PENULTIMATE, PIXELS), list(rows)):
+        alike = replace(recipe, setting=replace(recipe.setting, kernel=rival))
+        rows.setdefault(alike, f"no step: {alike.label}")
+    return rows
 
 
-def _choose(development: list[list[KernelsFound]]) -> dict[Setting, float]:
-    """The mean accuracy of each candidate over the pairs."""
-    return {
-        setting: float(np.mean([setting.accuracy(one, 0) for one in development if one]))
-        for setting in CANDIDATES
-        if any(development)
-    }
+def _ranking(table: dict[Recipe, float]) -> Iterator[Quantity]:
+    """The best of each training, and of each setting, by the pairs of development."""
+    ordered = sorted(table.items(), key=lambda item: -item[1])
+    for part in ("training", "setting"):
+        seen = set()
+        for recipe, value in ordered:
+            own = getattr(recipe, part)
+            if own not in seen:
+                seen.add(own)
+                yield Quantity(
+                    recipe.label, (100 * value,), group=f"{_CHOICE} {part}", unit="%", digits=2
+                )
 
 
-def _finding(chosen: Setting, quantities: list[Quantity]) -> str:
+def _finding(chosen: Recipe, quantities: list[Quantity]) -> str:
     mine = [one for one in quantities if one.group.startswith(CHOSEN)]
     means = [one.interval.mean for one in mine]
     lows = [one.interval.low for one in mine]
@@ -250,7 +269,7 @@ def _finding(chosen: Setting, quantities: list[Quantity]) -> str:
     ends = means if None in lows else lows
     beaten = sum((end or 0) > (one.published or 0) for end, one in zip(ends, mine, strict=True))
     return (
-        f"The setting chosen on other pairs ({chosen.label}) gives {min(means):.1f} to "
+        f"The recipe chosen on other pairs ({chosen.label}) gives {min(means):.1f} to "
         f"{max(means):.1f} %, {float(np.mean(means)):.1f} on average, and beats the paper's best "
         f"{apart}in {beaten} of {len(mine)} columns."
     )

@@ -5,16 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from torch import nn
 
+from localelastic.change import Gradient, Question
+from localelastic.data import Task
 from localelastic.experiments.tables.cell import (
     PENULTIMATE,
     NetworkCell,
-    kernel_of,
     penultimate,
     warmed_up,
 )
-from localelastic.models import DENSE_LAYERS, layers_of, stepping_on
-from localelastic.shapes import Square
+from localelastic.matrix import SimilarityMatrix, averaged, without_excluded
+from localelastic.models import DENSE_LAYERS, LOSSES, code, layers_of, stepping_on
+from localelastic.shapes import Square, silent
+from localelastic.similarity import Kernelized
+from localelastic.trajectory import Frozen
 
 ALL, DENSE, EACH = "all layers", "dense layers", "each layer"
 """Whose weights a step moves: every one, all but those of convolutions, one layer at a time."""
@@ -60,17 +65,14 @@ class KernelsFound:
 
 
 def kernels_by_layer(cell: NetworkCell) -> KernelsFound:
-    """Warm up, then step on every primary example, one layer at a time.
+    """Warm up, then take small steps on every primary example, through one layer at a time.
 
     Raises:
         InputError: a task that cannot be made.
         MeasurementError: the warm-up diverged, or no step had a meaning.
     """
     task, model, _ = warmed_up(cell)
-    matrices = {}
-    for layer, names in layers_of(model).items():
-        with stepping_on(model, names):
-            matrices[layer] = kernel_of(cell, task, model)
+    matrices = _matrices(cell, task, model)
     both = sorted(set.intersection(*(set(one.kept) for one in matrices.values())))
     layers = {}
     for layer, matrix in matrices.items():
@@ -90,3 +92,20 @@ def kernels_by_layer(cell: NetworkCell) -> KernelsFound:
         kept.classes or (),
         kept.ids,
     )
+
+
+def _matrices(cell: NetworkCell, task: Task, model: nn.Module) -> dict[str, SimilarityMatrix]:
+    """By layer, all from the same passes over the network."""
+    loss, ids, similarity = LOSSES[cell.loss], task.primary.ids, Kernelized()
+    coded = code(task.primary, task.auxiliary, loss)
+    question = Question(model, coded, loss, loss.prediction, Frozen())
+    layers, gradient = layers_of(model), Gradient()
+    found = {}
+    for layer, changes in zip(
+        layers, gradient.together(question, [*layers.values()], silent), strict=True
+    ):
+        values, reasons, _, _ = averaged([changes], similarity, ids)
+        found[layer] = without_excluded(
+            values, reasons, ids, similarity, gradient.name, gradient.exact
+        )
+    return found

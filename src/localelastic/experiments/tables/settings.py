@@ -53,15 +53,14 @@ class Setting:
         return f"{self.kernel}, {self.similarity}, {rule}{many}"
 
     def accuracy(self, found: Sequence[KernelsFound], seed: int) -> float:
-        """Of the clusters of the first networks, as many as the setting averages.
+        """Of the clusters of several networks, or of stages of their warm-up.
 
         Args:
             found: what the steps of each gave, on the same examples.
             seed: of the clustering.
         """
-        averaged = found[: self.networks]
         known = {
-            name: one for each in averaged for name, one in zip(each.ids, each.classes, strict=True)
+            name: one for each in found for name, one in zip(each.ids, each.classes, strict=True)
         }
         places = {name: place for place, name in enumerate(known)}
         k = len(set(known.values()))
@@ -69,7 +68,7 @@ class Setting:
             matrix = mean_of(
                 [
                     self._matrix(kernel, one.ids, places)
-                    for one in averaged
+                    for one in found
                     for kernel in one.parts(self.kernel)
                 ]
             )
@@ -94,17 +93,13 @@ class Setting:
         return of_same_steps(plain, SIMILARITIES[self.similarity])
 
 
-CANDIDATES = tuple(
+SETTINGS = tuple(
     Setting(*one)
     for one in product(
-        (KMeans(), Neighbours(N_NEIGHBORS), Neighbours(10)),
+        (KMeans(), Neighbours(N_NEIGHBORS)),
         ("kernelized", "normalized", "centred"),
         (ALL, DENSE, EACH),
         (1, N_NETWORKS),
     )
 )
-DEFAULT = Setting(Neighbours(N_NEIGHBORS), "centred", EACH, N_NETWORKS)
-"""What :func:`localelastic.cluster.cluster_by_elasticity` does unless told otherwise: the best on
-average over the pairs of development of both data sets."""
-PRINTED = Setting(KMeans(), "kernelized", ALL)
-"""The paper's."""
+"""What is chosen from."""
