@@ -15,6 +15,7 @@ from localelastic.cli.telling import tell, tell_plan
 from localelastic.data.load import SHIPPED
 from localelastic.errors import SettingError
 from localelastic.experiments import (
+    PRETRAINED,
     ClusterSpec,
     as_json,
     metrics,
@@ -46,6 +47,7 @@ def cluster(
     input_columns: options.InputColumns = None,
     image_size: options.ImageSize = None,
     pixels: options.Pixels = None,
+    features: options.Features = None,
     network: options.Network = None,
     width: options.Width = None,
     networks: options.Networks = None,
@@ -109,6 +111,8 @@ def _spec_of(given: Mapping[str, Any]) -> ClusterSpec:
     values: dict[str, Any] = {name: _frozen(given[name]) for name in names}
     if values["data"] not in SHIPPED:
         values["data"] = _absolute(Path(values["data"]))
+    if values.get("features", PRETRAINED) != PRETRAINED:
+        values["features"] = _absolute(Path(values["features"]))
     if "labels" in values:
         values["labels"] = _absolute(values["labels"])
     return ClusterSpec(**values)

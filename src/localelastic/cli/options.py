@@ -114,6 +114,15 @@ Pixels = Annotated[
         default=ClusterSpec.pixels,
     ),
 ]
+Features = Annotated[
+    str | None,
+    _data(
+        "FILE",
+        "Show the network what a classifier of photographs sees of each image: pretrained (the "
+        "packaged one), or the checkpoint of a torchvision ResNet.",
+        default="the images as they are",
+    ),
+]
 
 Network = Annotated[
     str | None,

@@ -28,12 +28,13 @@ from localelastic.experiments.run_folder import (
     unused_folder,
     write_run,
 )
-from localelastic.experiments.spec import ClusterSpec
+from localelastic.experiments.spec import PRETRAINED, ClusterSpec
 
 __all__ = [
     "MOST_SEEDS",
     "OPTIMIZERS",
     "OUTPUTS",
+    "PRETRAINED",
     "SCALES",
     "ClusterRun",
     "ClusterSpec",

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+import torch
 from torch import nn
 
 from localelastic.change import Question as Measurement
@@ -21,11 +22,12 @@ from localelastic.cluster import (
     score_clusters,
 )
 from localelastic.cluster.number import LEAST
-from localelastic.data import Examples, Task
+from localelastic.data import Examples, Pixels, Task
 from localelastic.errors import DataError, MeasurementError, MemoryBudgetError, SettingError
 from localelastic.experiments.environment import environment
 from localelastic.experiments.spec import ClusterSpec
 from localelastic.experiments.words import (
+    features_in_words,
     finding,
     layers_in_words,
     notes,
@@ -33,7 +35,17 @@ from localelastic.experiments.words import (
     settings_in_words,
     variation_in_words,
 )
-from localelastic.models import LOSSES, build_network, code, stepping_on, turns, two_layer
+from localelastic.models import (
+    LOSSES,
+    build_network,
+    check_images,
+    code,
+    on_features,
+    stepping_on,
+    turns,
+    two_layer,
+)
+from localelastic.models.classifiers import Classifier
 from localelastic.report.records import ClusterRecord, Score
 from localelastic.shapes import Labels, Progress, silent
 from localelastic.similarity import SIMILARITIES
@@ -54,10 +66,33 @@ class ClusterRun:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A run whose input has been read and checked: nothing but the work is left."""
+    """A run whose input has been read and checked: nothing but the work is left.
+
+    Args:
+        spec: as resolved.
+        task: the examples.
+        classifier: whose features of them a network sees, if not the examples as they are.
+    """
 
     spec: ClusterSpec
     task: Task
+    classifier: Classifier | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of one input of a network."""
+        return self.task.primary.shape if self.classifier is None else (self.classifier.n_features,)
+
+    def shown(self, progress: Progress) -> Task:
+        """What a network sees."""
+        if self.classifier is None:
+            return self.task
+        return on_features(
+            self.task,
+            pixels=Pixels[self.spec.pixels.upper()],
+            classifier=self.classifier,
+            progress=progress,
+        )
 
 
 def prepare(spec: ClusterSpec) -> Prepared:
@@ -87,7 +122,11 @@ def prepare(spec: ClusterSpec) -> Prepared:
             f"expected --neighbours up to {n - 1}, the number of other primary examples, got "
             f"{spec.neighbours}"
         )
-    network = _network(spec, task)
+    prepared = Prepared(spec, task, spec.classifier())
+    if prepared.classifier is not None:
+        for side in (task.primary, task.auxiliary):
+            check_images(side.inputs, Pixels[spec.pixels.upper()])
+    network = _network(spec, prepared.shape)
     with _first_turn(network, spec):
         dense = two_layer(network)
     if spec.strategy == "closed-form" and isinstance(dense, str):
@@ -95,15 +134,15 @@ def prepare(spec: ClusterSpec) -> Prepared:
             f"--strategy closed-form is for two-layer networks, got --network {spec.network}, "
             f"where {dense}; use --strategy auto or replay"
         )
-    return Prepared(spec, task)
+    return prepared
 
 
 def explain(prepared: Prepared) -> dict[str, str]:
     """In words, what a run would do and why; nothing is trained or measured."""
     spec, task = prepared.spec, prepared.task
-    model = _network(spec, task)
+    model = _network(spec, prepared.shape)
     loss = LOSSES[spec.loss]
-    coded = code(task.primary, task.auxiliary, loss)
+    coded = code(*_placeholders(prepared), loss)
     asked = Measurement(model, coded, loss, loss.prediction, spec.trajectory_object())
     with _first_turn(model, spec):
         choice = choice_of(spec.strategy_object(), asked)
@@ -113,6 +152,7 @@ def explain(prepared: Prepared) -> dict[str, str]:
     return {
         "primary": f"{len(task.primary)} examples of shape {task.primary.shape}",
         "auxiliary": f"{len(task.auxiliary)} examples",
+        **features_in_words(prepared.classifier, task),
         "network": f"{spec.network}, {weights:,} weights",
         "warm-up": f"{warm_up.epochs} epochs, {'fused steps' if fused else 'by autograd'}"
         + variation_in_words(warm_up),
@@ -122,6 +162,18 @@ def explain(prepared: Prepared) -> dict[str, str]:
         "similarity": f"{spec.similarity}: {SIMILARITIES[spec.similarity].equation}",
         "clusters": "as many as are stable" if spec.suggest_clusters else str(spec.clusters),
     }
+
+
+def _placeholders(prepared: Prepared) -> tuple[Examples, Examples]:
+    """Examples of the shape that a network will see; what they hold does not matter here."""
+    task = prepared.task
+    if prepared.classifier is None:
+        return task.primary, task.auxiliary
+    primary, auxiliary = (
+        replace(side, inputs=torch.zeros(len(side), *prepared.shape))
+        for side in (task.primary, task.auxiliary)
+    )
+    return primary, auxiliary
 
 
 def _first_turn(model: nn.Module, spec: ClusterSpec) -> AbstractContextManager[None]:
@@ -146,14 +198,15 @@ def run_cluster(
     """
     spec = prepared.spec
     models = [
-        _network(replace(spec, seed=spec.seed + number), prepared.task)
+        _network(replace(spec, seed=spec.seed + number), prepared.shape)
         for number in range(spec.networks)
     ]
+    task = prepared.shown(progress)
     try:
-        found = _found(prepared, models, progress, keep)
-        kept = prepared.task.primary.take(found.similarity.kept)
+        found = _found(spec, task, models, progress, keep)
+        kept = task.primary.take(found.similarity.kept)
         known = kept.classes if len(kept.class_names) > 1 else None
-        told = _told(prepared.spec, found)
+        told = _told(spec, found)
         scores = _scores(told, kept, found.clusters.labels, progress) if known else ()
     except MemoryBudgetError:
         raise
@@ -163,7 +216,7 @@ def run_cluster(
             f"the steps tell too few examples apart ({reason}); train longer, or take a wider "
             "network or another --lr"
         ) from error
-    record = _record(replace(prepared, spec=told), found, kept, known, scores)
+    record = _record(replace(prepared, spec=told), found, known, scores)
     return ClusterRun(prepared.spec, prepared.task, found, record)
 
 
@@ -175,9 +228,8 @@ def _told(spec: ClusterSpec, found: ElasticClusters) -> ClusterSpec:
 
 
 def _found(
-    prepared: Prepared, models: list[nn.Module], progress: Progress, keep: Path | None
+    spec: ClusterSpec, task: Task, models: list[nn.Module], progress: Progress, keep: Path | None
 ) -> ElasticClusters:
-    spec, task = prepared.spec, prepared.task
     return cluster_by_elasticity(
         models,
         task.primary,
@@ -199,11 +251,11 @@ def _found(
 def _record(
     prepared: Prepared,
     found: ElasticClusters,
-    kept: Examples,
     known: tuple[str, ...] | None,
     scores: tuple[Score, ...],
 ) -> ClusterRecord:
     spec, task = prepared.spec, prepared.task
+    kept = task.primary.take(found.similarity.kept)
     return ClusterRecord(
         question=question(spec),
         finding=finding(spec, known, found.clusters.labels, scores),
@@ -217,7 +269,8 @@ def _record(
         similarity_name=f"{spec.similarity} similarity",
         inputs=kept.inputs.numpy(),
         excluded=found.similarity.excluded,
-        settings=settings_in_words(spec, task, found),
+        settings=settings_in_words(spec, task, found)
+        | features_in_words(prepared.classifier, task),
         environment=environment(),
         notes=notes(spec, task, found, known),
     )
@@ -232,8 +285,7 @@ def checksum_of(examples: Examples) -> str:
     return digest.hexdigest()
 
 
-def _network(spec: ClusterSpec, task: Task) -> nn.Module:
-    shape = task.primary.shape
+def _network(spec: ClusterSpec, shape: tuple[int, ...]) -> nn.Module:
     try:
         return build_network(spec.network or "", shape, width=spec.width, seed=spec.seed)
     except (MemoryError, OverflowError, RuntimeError, TypeError) as error:

@@ -43,6 +43,7 @@ from localelastic.models import (
     published_warm_up,
     takes_images,
 )
+from localelastic.models.classifiers import Classifier, load_classifier, shipped_classifier
 from localelastic.similarity import SIMILARITIES, CentredKernelized
 from localelastic.trajectory import Frozen, Sequential, Trajectory
 from localelastic.update import DEFAULT_LR
@@ -51,6 +52,8 @@ SAMPLINGS = ("random", "first")
 TRAJECTORIES = ("frozen", "sequential")
 STRATEGIES = ("auto", "gradient", "closed-form", "replay")
 PRECISIONS = {"float32": torch.float32, "float64": torch.float64}
+PRETRAINED = "pretrained"
+"""Features of the classifier that comes with a package, in place of the name of a checkpoint."""
 WARM_UPS = ("ours", "photographs", "published")
 MOST = 1000
 """Examples taken of each side unless told otherwise, as in the paper."""
@@ -77,6 +80,7 @@ class ClusterSpec:
     id_column: str | None = None
     image_size: tuple[int, int] | None = None
     pixels: str = "signed"
+    features: str | None = None
     n_primary: int | None = None
     n_auxiliary: int | None = None
     sampling: str = "random"
@@ -141,6 +145,11 @@ class ClusterSpec:
                 "--neighbours needs --clustering neighbours, got --clustering k-means; "
                 "leave one out"
             )
+        if self.features is not None and self.warm_up == "photographs":
+            raise SettingError(
+                "--warm-up photographs moves and mirrors images, got --features, where a network "
+                "sees none; leave one out"
+            )
         if self.passes > 1 and self.trajectory == "frozen":
             raise SettingError(
                 "--passes needs --trajectory sequential: frozen passes are all equal"
@@ -195,7 +204,8 @@ class ClusterSpec:
 
     def resolved(self, examples: Examples) -> ClusterSpec:
         """With what was left open decided: network, layers, counts and number of clusters."""
-        network = self.network or ("cnn" if takes_images(examples.shape) else "two-layer")
+        images = takes_images(examples.shape) and self.features is None
+        network = self.network or ("cnn" if images else "two-layer")
         width = self.width
         if self.network is None and network == "two-layer":
             width = width or 4096
@@ -224,6 +234,18 @@ class ClusterSpec:
             n_auxiliary=self.n_auxiliary,
             sampling=sampling,
         )
+
+    def classifier(self) -> Classifier | None:
+        """Whose features a network sees; ``None`` where it sees the examples as they are.
+
+        Raises:
+            InputError: no such checkpoint, or its package is not installed.
+        """
+        if self.features is None:
+            return None
+        if self.features == PRETRAINED:
+            return shipped_classifier()
+        return load_classifier(Path(self.features))
 
     def settings(self) -> WarmUp:
         """Of the warm-up: a preset, and what was given beside it."""

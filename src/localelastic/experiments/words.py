@@ -11,7 +11,8 @@ from localelastic.cluster import ElasticClusters, Suggestion, clustering_accurac
 from localelastic.data import Task
 from localelastic.data.examples import natural_order
 from localelastic.experiments.spec import ClusterSpec
-from localelastic.models import ALL_LAYERS, DENSE_LAYERS, EACH_LAYER, WarmUp
+from localelastic.models import ALL_LAYERS, DENSE_LAYERS, EACH_LAYER, WarmUp, side_of
+from localelastic.models.classifiers import Classifier
 from localelastic.report.records import Score
 from localelastic.shapes import Labels
 from localelastic.similarity import SIMILARITIES, asymmetry
@@ -47,13 +48,14 @@ def finding(
     uneven = f", in {_counts(spec, known)}," if _uneven(spec, known) else ""
     numbers = (
         f"{accuracy:.1%} of {len(labels)} examples{uneven} fall in the cluster of their class "
-        f"({best.method} on the inputs {rival:.1%}, random labels {chance:.1%})"
+        f"({best.method} on the {_seen(spec)} {rival:.1%}, random labels {chance:.1%})"
     )
     noise = 2 * (chance * (1 - chance) / len(labels)) ** 0.5
     if accuracy <= chance + noise:
         return f"Told only {told}, the network's steps do not tell the classes apart: {numbers}."
     if accuracy <= rival:
-        return f"Told only {told}, the network's steps tell no more than the inputs do: {numbers}."
+        seen = _seen(spec)
+        return f"Told only {told}, the network's steps tell no more than the {seen} do: {numbers}."
     return f"Told only {told}, the network's own steps tell {_pair(known)} apart: {numbers}."
 
 
@@ -74,6 +76,17 @@ def variation_in_words(warm_up: WarmUp) -> str:
     """What is done to images in training, to go behind the rest."""
     moved = f", images moved by up to {warm_up.shift} pixels" if warm_up.shift else ""
     return moved + (", every other mirrored" if warm_up.flip else "")
+
+
+def features_in_words(classifier: Classifier | None, task: Task) -> dict[str, str]:
+    """What a network sees, where it is not the examples as they are."""
+    if classifier is None:
+        return {}
+    side = side_of(task.primary.shape)
+    return {
+        "features": f"what the last layer of {classifier.name} sees of images brought to {side} x "
+        f"{side} pixels: {classifier.n_features} numbers, standardised"
+    }
 
 
 def settings_in_words(spec: ClusterSpec, task: Task, found: ElasticClusters) -> dict[str, str]:
@@ -145,6 +158,11 @@ def notes(
             f"The warm-up step size is {found.training.lr:.2g}: a quarter of the stability limit "
             "of the untrained network."
         )
+    if spec.features is not None:
+        said.append(
+            "The features are of a classifier that was taught the names of many things; where the "
+            "classes sought here are among them, clusters are not found without names."
+        )
     twins = task.primary.duplicates()
     if twins:
         count = sum(map(len, twins))
@@ -203,6 +221,10 @@ def _uneven(spec: ClusterSpec, known: Sequence[str]) -> bool:
 
 def _counts(spec: ClusterSpec, known: Sequence[str]) -> str:
     return f"{spec.clusters} clusters for {len(set(known))} classes"
+
+
+def _seen(spec: ClusterSpec) -> str:
+    return "inputs" if spec.features is None else "features"
 
 
 def _either(names: Sequence[str]) -> str:

@@ -11,6 +11,14 @@ from localelastic.models.class_prediction import (
     check_labels,
 )
 from localelastic.models.coding import Coded, as_given, code
+from localelastic.models.features import (
+    as_photographs,
+    check_images,
+    on_features,
+    penultimate,
+    pretrained_features,
+    side_of,
+)
 from localelastic.models.losses import LOSSES, CrossEntropy, Loss, SquaredLoss
 from localelastic.models.networks import (
     CNN,
@@ -87,17 +95,23 @@ __all__ = [
     "are_labels",
     "arguments_of",
     "as_given",
+    "as_photographs",
     "build_network",
     "check_differentiable",
+    "check_images",
     "check_labels",
     "code",
     "default_network",
     "kullback_leibler",
     "layers_of",
+    "on_features",
     "outputs_of",
     "own_loss",
+    "penultimate",
+    "pretrained_features",
     "published_warm_up",
     "sharpness",
+    "side_of",
     "stepping_on",
     "takes_images",
     "turns",

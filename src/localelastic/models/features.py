@@ -1,0 +1,142 @@
+"""What a pretrained classifier sees in images, as inputs of a network of one's own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from localelastic.data.scaling import Pixels
+from localelastic.data.task import Task
+from localelastic.errors import DataError
+from localelastic.models.classifiers import SIDE, Classifier, last_linear, shipped_classifier
+from localelastic.shapes import Inputs, Progress, silent
+
+_ENLARGED = 4
+"""How many times a small image is enlarged at most: more costs time and shows nothing new."""
+_BLOCK = 50
+_RANGES = {Pixels.SIGNED: (-1.0, 1.0), Pixels.UNIT: (0.0, 1.0), Pixels.RAW: (0.0, 255.0)}
+
+
+@torch.inference_mode(mode=False)
+def pretrained_features(
+    images: Tensor,
+    *,
+    pixels: Pixels = Pixels.SIGNED,
+    classifier: Classifier | None = None,
+    progress: Progress = silent,
+) -> Tensor:
+    """What the last layer of a classifier of photographs sees of each image, standardised.
+
+    Each feature has mean 0 and deviation 1 over the images given; one that is the same in all of
+    them is 0. The classifier knows the names of the things it was trained on: where the classes
+    that are sought are among them, clusters of these features are no longer found without names.
+
+    Args:
+        images: ``(n, 1 or 3, height, width)``.
+        pixels: the scale their values are on.
+        classifier: EfficientNet-Lite0, trained on ImageNet, if ``None``.
+        progress: called after each block of images.
+
+    Returns:
+        ``(n, d)``; of EfficientNet-Lite0 ``d`` is 1280.
+
+    Raises:
+        DataError: no images, or values beyond the scale.
+        SettingError: no classifier was given, and its package is not installed.
+    """
+    check_images(images, pixels)
+    classifier = shipped_classifier() if classifier is None else classifier
+    seen, side = [], side_of(images.shape[1:])
+    for block in images.split(_BLOCK):
+        photographs = classifier.inputs(as_photographs(block, pixels, side=side))
+        seen.append(penultimate(classifier.module, photographs))
+        progress("features", min(len(seen) * _BLOCK, len(images)), len(images))
+    features = torch.cat(seen)
+    spread = features.std(0, correction=0)
+    varies = spread > 1e-6 * features.abs().amax(0)
+    return torch.where(varies, (features - features.mean(0)) / spread, 0.0).to(images.dtype)
+
+
+def on_features(
+    task: Task,
+    *,
+    pixels: Pixels = Pixels.SIGNED,
+    classifier: Classifier | None = None,
+    progress: Progress = silent,
+) -> Task:
+    """The same examples, of which a network sees the features of both sides taken together.
+
+    Arguments and errors are those of :func:`pretrained_features`.
+    """
+    n = len(task.primary)
+    features = pretrained_features(
+        torch.cat([task.primary.inputs, task.auxiliary.inputs]),
+        pixels=pixels,
+        classifier=classifier,
+        progress=progress,
+    )
+    return Task(
+        replace(task.primary, inputs=features[:n]), replace(task.auxiliary, inputs=features[n:])
+    )
+
+
+def check_images(images: Tensor, pixels: Pixels) -> None:
+    """Refuse what a classifier of photographs cannot take.
+
+    Raises:
+        DataError: no images, or values beyond the scale.
+    """
+    if images.ndim != 4 or images.shape[1] not in (1, 3):
+        raise DataError(
+            "a classifier of photographs expects images of shape (1 or 3, height, width), got "
+            f"inputs of shape {tuple(images.shape[1:])}; leave the features out"
+        )
+    low, high = _RANGES[pixels]
+    least, most = images.min().item(), images.max().item()
+    if least < low - 1e-6 or most > high + 1e-6:
+        raise DataError(
+            f"a classifier of photographs expects {pixels.name.lower()} pixels from {low:g} to "
+            f"{high:g}, got values from {least:g} to {most:g}; say how they are scaled, or give "
+            "bytes"
+        )
+
+
+def side_of(shape: tuple[int, ...]) -> int:
+    """Of the square that images of this shape are brought to: 224, or less for small ones."""
+    wanted = _ENLARGED * max(shape[1:])
+    return min(SIDE, 32 * -(-wanted // 32))
+
+
+def as_photographs(images: Inputs, pixels: Pixels, *, side: int = SIDE) -> Inputs:
+    """Images as a classifier of photographs takes them: square, three colours, 0 to 255.
+
+    Args:
+        images: ``(n, 1 or 3, height, width)``.
+        pixels: the scale they are on.
+        side: of the square, in pixels.
+    """
+    low, high = _RANGES[pixels]
+    colours = ((images - low) / (high - low)).expand(-1, 3, -1, -1)
+    smaller = max(images.shape[2:]) > side
+    return 255 * functional.interpolate(colours, (side, side), mode="bilinear", antialias=smaller)
+
+
+def penultimate(model: nn.Module, inputs: Inputs) -> Tensor:
+    """What the last linear layer of a network sees, ``(n, h)``.
+
+    Raises:
+        ModelError: the network has none.
+    """
+    seen: list[Tensor] = []
+    last = last_linear(model)
+    hook = last.register_forward_pre_hook(lambda _, given: seen.append(given[0].detach()))
+    try:
+        with torch.no_grad():
+            for block in inputs.split(500):
+                model(block)
+    finally:
+        hook.remove()
+    return torch.cat(seen)
