@@ -58,6 +58,7 @@ from localelastic.models import (
     ThreeLayer,
     TwoLayer,
     WarmUp,
+    pretrained_features,
     published_warm_up,
     warm_up,
 )
@@ -129,6 +130,7 @@ __all__ = [
     "load_examples",
     "load_mnist",
     "prediction_change",
+    "pretrained_features",
     "preflight",
     "primary_vs_auxiliary",
     "published_warm_up",

@@ -27,6 +27,8 @@ def npz(tmp_path):
         ("X", "Y"),
         ("images", "labels"),
         ("inputs", "targets"),
+        ("inputs", "labels"),
+        ("features", "labels"),
         ("data", "labels"),
         ("x_train", "y_train"),
         ("X_train", "y_train"),

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import cycle, product
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from localelastic.cluster import cluster_by_elasticity
 from localelastic.data import Examples
-from localelastic.errors import DataError, MeasurementError, SettingError
-from localelastic.experiments import ClusterSpec, prepare, run_cluster
+from localelastic.errors import DataError, InputError, MeasurementError, SettingError
+from localelastic.experiments import ClusterSpec, explain, prepare, run_cluster
 from localelastic.experiments.cluster import checksum_of
-from localelastic.models import LOSSES, NETWORKS
+from localelastic.models import LOSSES, NETWORKS, build_network, on_features
+from localelastic.models.classifiers import load_classifier
 from localelastic.similarity import SIMILARITIES
+from photo_worlds import resnet_state, saved
 
 
 @pytest.fixture(scope="session")
@@ -177,3 +181,48 @@ def test_a_kernel_that_is_not_symmetric_is_named(spec, monkeypatch):
     assert any("S(x, x') and S(x', x) differ by" in note for note in told)
     told = run_cluster(prepare(spec)).record.notes
     assert not any("differ by" in note for note in told)
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    return str(saved(tmp_path / "resnet.pth", resnet_state(seed=3)))
+
+
+def test_a_network_can_be_shown_what_a_classifier_sees(spec, checkpoint):
+    prepared = prepare(replace(spec, network=None, width=None, features=checkpoint))
+    assert (prepared.spec.network, prepared.spec.width) == ("two-layer", 4096)
+    assert prepared.shape == (32,)
+    assert prepare(prepared.spec).spec == prepared.spec
+    words = "ResNet from resnet.pth sees of images brought to 64 x 64 pixels: 32 numbers"
+    assert words in explain(prepared)["features"]
+    run = run_cluster(prepared)
+    task = on_features(prepared.task, classifier=load_classifier(Path(checkpoint)))
+    network = build_network("two-layer", (32,), width=4096, seed=0)
+    found = cluster_by_elasticity(
+        network, task.primary, task.auxiliary, n_clusters=2, settings=prepared.spec.settings()
+    )
+    np.testing.assert_array_equal(run.found.similarity.values, found.similarity.values)
+    assert run.record.inputs.shape == (16, 1, 16, 16)  # pictures, not features
+    assert "on the features" in run.record.finding or "than the features" in run.record.finding
+    assert words in run.record.settings["features"]
+    assert any("taught the names" in note for note in run.record.notes)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"features": "nowhere.pth"}, "expected a checkpoint, cannot read nowhere.pth"),
+        ({"warm_up": "photographs"}, "--warm-up photographs moves .* got --features"),
+        ({"network": "cnn", "width": None}, "the CNN expects images"),
+    ],
+)
+def test_features_that_cannot_be(spec, checkpoint, changed, words):
+    with pytest.raises(InputError, match=words):
+        prepare(replace(spec, **{"features": checkpoint, **changed}))
+
+
+def test_features_of_what_is_no_image(tmp_path, checkpoint):
+    path = tmp_path / "vectors.npz"
+    np.savez(path, x=np.random.default_rng(0).normal(size=(9, 5)), y=np.repeat(["a", "b", "c"], 3))
+    with pytest.raises(DataError, match=r"expects images .* got inputs of shape \(5,\)"):
+        prepare(ClusterSpec(str(path), ("a", "b"), ("c",), features=checkpoint))

@@ -19,7 +19,9 @@ from localelastic.errors import DataError, ReadError
 _PAIRS = (
     ("x", "y"),
     ("images", "labels"),
+    ("inputs", "labels"),
     ("inputs", "targets"),
+    ("features", "labels"),
     ("data", "labels"),
     ("x_train", "y_train"),
     ("train_images", "train_labels"),

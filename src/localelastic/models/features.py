@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -14,6 +15,7 @@ from localelastic.errors import DataError
 from localelastic.models.classifiers import SIDE, Classifier, last_linear, shipped_classifier
 from localelastic.shapes import Inputs, Progress, silent
 
+Images = Float[Tensor, "n channels height width"]
 _ENLARGED = 4
 """How many times a small image is enlarged at most: more costs time and shows nothing new."""
 _BLOCK = 50
@@ -22,12 +24,12 @@ _RANGES = {Pixels.SIGNED: (-1.0, 1.0), Pixels.UNIT: (0.0, 1.0), Pixels.RAW: (0.0
 
 @torch.inference_mode(mode=False)
 def pretrained_features(
-    images: Tensor,
+    images: Inputs,
     *,
     pixels: Pixels = Pixels.SIGNED,
     classifier: Classifier | None = None,
     progress: Progress = silent,
-) -> Tensor:
+) -> Float[Tensor, "n d"]:
     """What the last layer of a classifier of photographs sees of each image, standardised.
 
     Each feature has mean 0 and deviation 1 over the images given; one that is the same in all of
@@ -83,7 +85,7 @@ def on_features(
     )
 
 
-def check_images(images: Tensor, pixels: Pixels) -> None:
+def check_images(images: Inputs, pixels: Pixels) -> None:
     """Refuse what a classifier of photographs cannot take.
 
     Raises:
@@ -110,7 +112,9 @@ def side_of(shape: tuple[int, ...]) -> int:
     return min(SIDE, 32 * -(-wanted // 32))
 
 
-def as_photographs(images: Inputs, pixels: Pixels, *, side: int = SIDE) -> Inputs:
+def as_photographs(
+    images: Images, pixels: Pixels, *, side: int = SIDE
+) -> Float[Tensor, "n 3 {side} {side}"]:
     """Images as a classifier of photographs takes them: square, three colours, 0 to 255.
 
     Args:
@@ -124,7 +128,7 @@ def as_photographs(images: Inputs, pixels: Pixels, *, side: int = SIDE) -> Input
     return 255 * functional.interpolate(colours, (side, side), mode="bilinear", antialias=smaller)
 
 
-def penultimate(model: nn.Module, inputs: Inputs) -> Tensor:
+def penultimate(model: nn.Module, inputs: Inputs) -> Float[Tensor, "n h"]:
     """What the last linear layer of a network sees, ``(n, h)``.
 
     Raises:
