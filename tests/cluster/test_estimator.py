@@ -134,3 +134,13 @@ def test_more_clusters_than_distinct_examples():
     X = np.repeat([[0.0, 1.0], [1.0, 0.0]], 5, axis=0)
     with pytest.raises(SettingError, match="number of distinct examples, 2"):
         LocalElasticityClustering(n_clusters=3).fit(X, X + 1)
+
+
+@pytest.mark.parametrize(
+    ("shape", "network", "epochs"),
+    [((3, 16, 16), None, 24), ((1, 16, 16), None, 12), ((3, 16, 16), narrow, 12)],
+)
+def test_colour_images_vary_while_a_network_of_convolutions_learns(shape, network, epochs):
+    X = np.random.default_rng(0).random((16, *shape)).astype(np.float32)
+    model = LocalElasticityClustering(network=network, n_networks=1, random_state=0)
+    assert len(model.fit(X[:10], X[10:]).training_.losses) == epochs

@@ -132,6 +132,11 @@ def test_what_is_left_open_is_decided_by_the_data():
     resolved = SPEC.resolved(images)
     assert (resolved.network, resolved.width) == ("cnn", None)
     assert resolved.resolved(images) == resolved
+    assert (vectors.warm_up, resolved.warm_up) == ("ours", "ours")
+    colours = Examples.of(torch.zeros(2, 3, 16, 16))
+    assert SPEC.resolved(colours).warm_up == "photographs"
+    for other in ({"network": "two-layer"}, {"features": "pretrained"}, {"warm_up": "ours"}):
+        assert replace(SPEC, **other).resolved(colours).warm_up == "ours"
     three = replace(SPEC, primary=("a", "b", "c"))
     assert three.resolved(images).clusters == 3
     assert replace(three, clusters=2, network="resnet").resolved(images).clusters == 2

@@ -148,7 +148,7 @@ WarmUp = Annotated[
         "NAME",
         "Settings of its training: ours; photographs (longer, each image moved and mirrored at "
         "random); or published (the paper's).",
-        default=ClusterSpec.warm_up,
+        default="photographs for colour images, otherwise ours",
     ),
 ]
 WarmUpEpochs = Annotated[
@@ -156,7 +156,7 @@ WarmUpEpochs = Annotated[
     _network(
         "N",
         "Passes of training; 0 measures the untrained network.",
-        default="12, or as the settings say",
+        default="as the settings say: 12, 24 or as published",
     ),
 ]
 WarmUpLr = Annotated[

@@ -48,7 +48,8 @@ class LocalElasticityClustering(ClusterMixin, BaseEstimator):  # type: ignore[mi
             without limit, all but convolutions where real ones are taken.
         trajectory: frozen weights if ``None``.
         strategy: how changes are computed; ``Auto()`` if ``None``.
-        warm_up: training before the measurement; ``WarmUp()`` if ``None``.
+        warm_up: training before the measurement. ``None``: a network of convolutions sees images
+            of three colours moved by a few pixels and mirrored, for 24 epochs; else ``WarmUp()``.
         clustering: by nearest neighbours if ``None``; ``KMeans()`` is the paper's rule.
         random_state: seed of the networks (each further one takes the next), their mini-batches and
             the clustering.
@@ -154,7 +155,7 @@ class LocalElasticityClustering(ClusterMixin, BaseEstimator):  # type: ignore[mi
             layers=self.layers,
             trajectory=self.trajectory or Frozen(),
             strategy=self.strategy or Auto(),
-            settings=self.warm_up or WarmUp(),
+            settings=self.warm_up,
             clustering=self.clustering or Neighbours(),
             seed=seed,
         )

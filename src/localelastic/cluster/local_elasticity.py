@@ -27,6 +27,8 @@ from localelastic.models import (
     SquaredLoss,
     TrainingRecord,
     WarmUp,
+    convolves,
+    default_warm_up,
     turns,
     warm_up,
 )
@@ -62,7 +64,7 @@ def cluster_by_elasticity(
     layers: Sequence[str] | str | None = None,
     trajectory: Trajectory = Frozen(),
     strategy: Strategy | Auto = Auto(),
-    settings: WarmUp = WarmUp(),
+    settings: WarmUp | None = None,
     clustering: Clustering = Neighbours(),
     seed: int = 0,
     keep: str | Path | None = None,
@@ -87,7 +89,9 @@ def cluster_by_elasticity(
             would grow with the number of layers. The warm-up trains every one.
         trajectory: which weights the measured steps start from.
         strategy: how the changes are computed.
-        settings: of the warm-up; ``epochs=0`` measures the network as it is.
+        settings: of the warm-up; ``epochs=0`` measures the network as it is. If ``None`` as
+            :func:`default_warm_up` says: a network of convolutions sees images of three colours
+            moved and mirrored.
         clustering: by nearest neighbours, or ``KMeans()`` as in the paper.
         seed: of the mini-batches (each further network takes the next) and of the clustering.
         keep: a folder for finished rows of real steps, as in
@@ -103,6 +107,8 @@ def cluster_by_elasticity(
         raise SettingError("expected a network or several, got none")
     if layers is None:
         layers = default_layers(strategy, trajectory)
+    if settings is None:
+        settings = default_warm_up(primary.shape, convolutions=convolves(models[0]))
     for one in models:
         turns(one, layers)  # a wrong name is said before the work
     trainings, matrices = [], []

@@ -40,6 +40,7 @@ from localelastic.models import (
     NETWORKS,
     PHOTOGRAPHS,
     WarmUp,
+    default_warm_up,
     published_warm_up,
     takes_images,
 )
@@ -88,7 +89,7 @@ class ClusterSpec:
     width: int | None = None
     networks: int = N_NETWORKS
     loss: str = "squared"
-    warm_up: str = "ours"
+    warm_up: str | None = None
     warm_up_epochs: int | None = None
     warm_up_lr: float | None = None
     similarity: str = CentredKernelized.name
@@ -211,12 +212,14 @@ class ClusterSpec:
             width = width or 4096
         layers = (default_layers(self.strategy_object(), self.trajectory_object()),)
         clusters = self.clusters or (len(self.primary) if len(self.primary) > 1 else 2)
+        moved = default_warm_up(examples.shape, convolutions=network == "cnn").varies
         known = examples.coarse or examples.classes or ()
         return replace(
             self,
             network=network,
             width=width,
             layers=self.layers or layers,
+            warm_up=self.warm_up or ("photographs" if moved else "ours"),
             clusters=None if self.suggest_clusters else clusters,
             n_primary=self.n_primary or _enough(known, self.primary),
             n_auxiliary=self.n_auxiliary or _enough(known, self.auxiliary),
@@ -304,7 +307,7 @@ _CHOICES: dict[str, Any] = {
     "sampling": SAMPLINGS,
     "network": [None, *NETWORKS],
     "loss": LOSSES,
-    "warm_up": WARM_UPS,
+    "warm_up": (None, *WARM_UPS),
     "similarity": SIMILARITIES,
     "clustering": CLUSTERINGS,
     "trajectory": TRAJECTORIES,

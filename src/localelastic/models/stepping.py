@@ -13,6 +13,11 @@ ALL_LAYERS, DENSE_LAYERS, EACH_LAYER = "all", "all-but-convolutions", "each"
 _CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 
 
+def convolves(model: nn.Module) -> bool:
+    """Whether a network has convolutions."""
+    return any(isinstance(module, _CONVOLUTIONS) for module in model.modules())
+
+
 @contextmanager
 def stepping_on(model: nn.Module, layers: Sequence[str] | str) -> Iterator[None]:
     """Inside, only the weights of these layers are trainable: steps move no others.

@@ -16,6 +16,7 @@ from localelastic.models.augment import varied
 from localelastic.models.coding import code
 from localelastic.models.descent import descent
 from localelastic.models.losses import Loss
+from localelastic.models.networks import takes_images
 from localelastic.models.output import outputs_of
 from localelastic.models.stability import sharpness
 from localelastic.shapes import Inputs, PerExample, Progress, silent
@@ -73,6 +74,17 @@ class WarmUp:
 
 PHOTOGRAPHS = WarmUp(epochs=24, shift=3, flip=True)
 """For photographs of things that may stand a little to the side, or the other way round."""
+
+
+def default_warm_up(shape: tuple[int, ...], *, convolutions: bool) -> WarmUp:
+    """``PHOTOGRAPHS`` for a network of convolutions on images of three colours, else ``WarmUp()``.
+
+    Args:
+        shape: of one input.
+        convolutions: whether the network has some, so that it can make use of moved images.
+    """
+    colours = takes_images(shape) and shape[0] == 3
+    return PHOTOGRAPHS if convolutions and colours else WarmUp()
 
 
 @dataclass(frozen=True)
