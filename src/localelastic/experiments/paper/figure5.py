@@ -314,6 +314,7 @@ def _notes(
     changes: list[Changes],
     looked: Taken,
 ) -> Iterator[str]:
+    one = choices[0]
     if request.photos is None:
         yield (
             "One cat is all there is: similar pictures are mirrored squares of the photograph that "
@@ -321,11 +322,10 @@ def _notes(
             "and nothing of other cats. Of the three tests only the last counts photographs, and "
             "with one cat it cannot give a small p."
         )
-    elif min(map(len, (choices[0].similar, choices[0].dissimilar, choices[0].update))) < 10:
+    elif min(sizes := [*map(len, (one.update, one.similar, one.dissimilar))]) < 10:
         yield (
-            f"The sample is small ({len(choices[0].update)} + {len(choices[0].similar)} + "
-            f"{len(choices[0].dissimilar)} photographs; the paper has 50 + 25 + 25): a rank-sum "
-            "test says little."
+            f"The sample is small ({' + '.join(map(str, sizes))} photographs; the paper has "
+            "50 + 25 + 25): a rank-sum test says little."
         )
     yield (
         "The paper prints an average relative similarity of 4.4 for tiger cats and of 6.6 for "
