@@ -375,10 +375,8 @@ def _series(
 ) -> dict[str, np.ndarray]:
     """What the pictures are drawn from, of the first seed."""
     alike, other = changes.sides
-    shown = [
-        *range(min(PICTURED, len(one.similar))),
-        *range(len(one.similar), len(one.similar) + min(PICTURED + 4, len(one.dissimilar))),
-    ]
+    n, m = len(one.similar), len(one.dissimilar)
+    shown = [*range(min(PICTURED, n)), *range(n, n + min(PICTURED + 4, m))]
     probes = (*one.similar, *one.dissimilar)
     return {
         "kl": changes.kl,
