@@ -9,6 +9,7 @@ from torch import nn
 
 from localelastic import errors
 from localelastic.change import Auto, Gradient, Replay
+from localelastic.cluster import cluster_by_elasticity
 from localelastic.data.examples import Examples
 from localelastic.matrix import mean_of
 from localelastic.measure import similarity_matrix
@@ -129,6 +130,21 @@ def test_rows_of_each_layer_are_kept_in_a_folder_of_their_own(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1"]
     again = similarity_matrix(model, examples(4), **asked)
     assert (again.values == found.values).all()
+
+
+@pytest.mark.parametrize(("before", "now"), [("each", "all"), ("readout", "each")])
+def test_rows_of_other_layers_are_refused_before_a_warm_up(tmp_path, before, now):
+    model = TwoLayer((6,), width=5).double()
+    asked = {"strategy": Replay(0.1), "keep": tmp_path}
+    similarity_matrix(model, examples(4), layers=before, **asked)
+    weights = fingerprint(model)
+    with pytest.raises(errors.OutputError, match="another number of networks or layers"):
+        cluster_by_elasticity(
+            model, examples(4), examples(4), n_clusters=2, layers=now, settings=WarmUp(1), **asked
+        )
+    assert fingerprint(model) == weights
+    with pytest.raises(errors.OutputError, match="another number of networks or layers"):
+        similarity_matrix(model, examples(4), layers=now, **asked)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from localelastic.cluster.clusterings import (
 from localelastic.cluster.number import Suggestion, suggest_clusters
 from localelastic.data.examples import Examples
 from localelastic.errors import SettingError
-from localelastic.matrix import SimilarityMatrix, mean_of, place_of
+from localelastic.matrix import SimilarityMatrix, check_place, mean_of, place_of
 from localelastic.measure import similarity_matrix
 from localelastic.models import (
     DENSE_LAYERS,
@@ -100,6 +100,7 @@ def cluster_by_elasticity(
 
     Raises:
         InputError: model, examples or settings that cannot be measured.
+        OutputError: as in :func:`localelastic.similarity_matrix`.
         MeasurementError: the warm-up diverged, or no step had a meaning.
     """
     models = [model] if isinstance(model, nn.Module) else list(model)
@@ -109,8 +110,8 @@ def cluster_by_elasticity(
         layers = default_layers(strategy, trajectory)
     if settings is None:
         settings = default_warm_up(primary.shape, convolutions=convolves(models[0]))
-    for one in models:
-        turns(one, layers)  # a wrong name is said before the work
+    for one in models:  # a wrong name or folder is said before the work
+        check_place(keep, len(models), len(turns(one, layers)))
     trainings, matrices = [], []
     for number, one in enumerate(models):
         trainings.append(

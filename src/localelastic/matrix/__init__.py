@@ -1,6 +1,6 @@
 """The similarity matrix, and the blocks it is measured in."""
 
-from localelastic.matrix.blocks import BlockStore, fingerprint_of, place_of
+from localelastic.matrix.blocks import BlockStore, check_place, fingerprint_of, place_of
 from localelastic.matrix.matrix import (
     SimilarityMatrix,
     averaged,
@@ -14,6 +14,7 @@ __all__ = [
     "BlockStore",
     "SimilarityMatrix",
     "averaged",
+    "check_place",
     "check_size",
     "fingerprint_of",
     "mean_of",

@@ -50,6 +50,32 @@ def place_of(keep: str | Path | None, number: int, many: int) -> Path | None:
     return Path(keep) / str(number) if many > 1 else Path(keep)
 
 
+def check_place(keep: str | Path | None, *many: int) -> None:
+    """Refuse a folder whose rows are of one network or layer where now there are several, or so.
+
+    Args:
+        keep: the folder, if any.
+        many: how many measurements there are: of networks, of layers of each.
+
+    Raises:
+        OutputError: rows lie elsewhere in the folder than those of this measurement would.
+    """
+    if keep is None:
+        return
+    try:
+        folder, levels = Path(keep).expanduser(), sum(number > 1 for number in many)
+    except RuntimeError:  # of ~nobody: the store says it
+        return
+    for level in range(levels + 1):
+        whole, parted = (folder / _MANIFEST).is_file(), (folder / "0" / _MANIFEST).is_file()
+        if (whole and level < levels) or (parted and level == levels):
+            raise OutputError(
+                f"expected an empty folder or rows of this measurement in {keep}, got those of "
+                "another number of networks or layers; name another folder, or remove it"
+            )
+        folder = folder / "0"
+
+
 class BlockStore(Keep):
     """Blocks as ``.npz`` files beside a manifest that says which measurement they belong to.
 

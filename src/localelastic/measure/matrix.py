@@ -26,6 +26,7 @@ from localelastic.matrix import (
     BlockStore,
     SimilarityMatrix,
     averaged,
+    check_place,
     check_size,
     fingerprint_of,
     mean_of,
@@ -150,6 +151,7 @@ def similarity_matrix(
     )
     _expect_fitting(similarity, question, output)
     moved = turns(model, layers)
+    check_place(keep, len(moved))
     with stepping_on(model, moved[0]):  # every turn asks the same of a strategy
         choice = choice_of(strategy, question)
     if len(moved) > 1:
