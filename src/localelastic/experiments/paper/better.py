@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from localelastic.cluster import N_NETWORKS, KMeans, chance_accuracy
 from localelastic.data import load_examples
@@ -152,7 +153,8 @@ class Better(Experiment):
                 raise MeasurementError(f"no network came to an end (first: {notes[0]})")
             return values
 
-        table = _choice(candidates, developed, kernels(candidates, developed, "networks to choose"))
+        values = kernels(candidates, developed, "networks to choose")
+        table = _choice(candidates, developed, values, request.workers, progress)
         chosen = max(table, key=lambda recipe: table[recipe])
         rows = _rows(chosen, _at(DEFAULTS[self._dataset], scale), _at(PRINTED, scale))
         rows |= self._on_features(scale, notes)
@@ -256,13 +258,25 @@ def _choice(
     candidates: Sequence[Recipe],
     developed: Sequence[tuple[Sample, Pair]],
     values: dict[NetworkCell, KernelsFound],
+    workers: int,
+    progress: Progress,
 ) -> dict[Recipe, float]:
     """The mean accuracy of each candidate over the pairs of development."""
-    means = {}
-    for recipe in candidates:
-        with suppress(MeasurementError):  # a note says which networks are missing
-            means[recipe] = float(np.mean([recipe.accuracy(*one, values) for one in developed]))
-    return means
+
+    def mean(recipe: Recipe) -> float:
+        try:
+            return float(np.mean([recipe.accuracy(*one, values) for one in developed]))
+        except MeasurementError:  # a note says which networks are missing
+            return float("nan")
+
+    several = Parallel(workers, prefer="threads", return_as="generator")
+    means = several(delayed(mean)(recipe) for recipe in candidates)
+    table = {}
+    for recipe, value in zip(candidates, means, strict=True):
+        if not np.isnan(value):
+            table[recipe] = value
+        progress("candidates", len(table), len(candidates))
+    return table
 
 
 def _rows(chosen: Recipe, default: Recipe, printed: Recipe) -> dict[Recipe, str]:

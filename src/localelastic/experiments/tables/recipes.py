@@ -144,7 +144,7 @@ CANDIDATES: dict[str, tuple[Recipe, ...]] = {
 _NEAR = Neighbours(N_NEIGHBORS)
 DEFAULTS = {
     "MNIST": Recipe(Training(), Setting(_NEAR, "centred", EACH, N_NETWORKS)),
-    "CIFAR-10": Recipe(Training(), Setting(_NEAR, "centred", EACH, N_NETWORKS)),
+    "CIFAR-10": Recipe(Training((PHOTOGRAPHS,)), Setting(_NEAR, "centred", EACH, N_NETWORKS)),
 }
 """What :func:`localelastic.cluster.cluster_by_elasticity` does unless told otherwise."""
 PRINTED = Recipe(Training(), Setting(KMeans(), "kernelized", ALL))
