@@ -17,6 +17,7 @@ from localelastic.experiments import ClusterSpec, explain, prepare, run_cluster
 from localelastic.experiments.cluster import checksum_of
 from localelastic.models import LOSSES, NETWORKS, build_network, on_features
 from localelastic.models.classifiers import load_classifier
+from localelastic.shapes import silent
 from localelastic.similarity import SIMILARITIES
 from photo_worlds import resnet_state, saved
 
@@ -206,6 +207,14 @@ def test_a_network_can_be_shown_what_a_classifier_sees(spec, checkpoint):
     assert "on the features" in run.record.finding or "than the features" in run.record.finding
     assert words in run.record.settings["features"]
     assert any("taught the names" in note for note in run.record.notes)
+
+
+def test_a_classifier_sees_the_same_on_every_scale_of_pixels(spec, checkpoint):
+    signed, unit = (
+        prepare(replace(spec, features=checkpoint, pixels=scale)).shown(silent).primary.inputs
+        for scale in ("signed", "unit")
+    )
+    torch.testing.assert_close(signed, unit, atol=1e-3, rtol=1e-3)
 
 
 @pytest.mark.parametrize(
