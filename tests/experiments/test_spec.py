@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from localelastic.change import Auto, Gradient, Replay
 from localelastic.data import Examples
-from localelastic.errors import ReadError, SettingError
+from localelastic.errors import ClassError, ReadError, SettingError
 from localelastic.experiments import ClusterSpec
 from localelastic.models import NETWORKS, WarmUp
 from localelastic.similarity import SIMILARITIES
@@ -140,6 +140,17 @@ def test_what_is_left_open_is_decided_by_the_data():
     three = replace(SPEC, primary=("a", "b", "c"))
     assert three.resolved(images).clusters == 3
     assert replace(three, clusters=2, network="resnet").resolved(images).clusters == 2
+
+
+def test_every_other_class_is_trained_against_unless_some_are_named():
+    data = named(a=3, b=4, c=1200, d=700)
+    spec = ClusterSpec("x", ("b", "a"), ())
+    resolved = spec.resolved(data)
+    assert (resolved.auxiliary, resolved.n_auxiliary) == (("c", "d"), 1000)
+    assert resolved.task(data).auxiliary.class_names == ("c", "d")
+    assert replace(spec, auxiliary=("d",)).resolved(data).auxiliary == ("d",)
+    with pytest.raises(ClassError, match="got data of a, b alone"):
+        spec.resolved(named(a=2, b=2))
 
 
 def test_settings_become_objects():

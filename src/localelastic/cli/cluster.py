@@ -105,8 +105,8 @@ def _spec_of(given: Mapping[str, Any]) -> ClusterSpec:
     """The specification in the words of the command line, its paths made absolute."""
     if not given.get("data"):
         raise SettingError(f"expected DATA, such as in: {_EXAMPLE}{_misplaced(given)}")
-    if not given.get("primary") or not given.get("auxiliary"):
-        raise SettingError(f"expected --primary and --auxiliary classes, such as in: {_EXAMPLE}")
+    if not given.get("primary"):
+        raise SettingError(f"expected --primary classes, such as in: {_EXAMPLE}")
     names = {field.name for field in fields(ClusterSpec)} & given.keys()
     values: dict[str, Any] = {name: _frozen(given[name]) for name in names}
     if values["data"] not in SHIPPED:
@@ -148,6 +148,12 @@ def _absolute(path: Path) -> str:
 
 def _name(spec: ClusterSpec) -> str:
     """Of the folder of a run: says what was run, and is short enough for every file system."""
-    words = [Path(spec.data).stem, *spec.primary, "vs", *spec.auxiliary, f"seed{spec.seed}"]
+    words = [
+        Path(spec.data).stem,
+        *spec.primary,
+        "vs",
+        *(spec.auxiliary or ["others"]),
+        f"seed{spec.seed}",
+    ]
     plain = re.sub(r"[^\w.-]+", "_", "-".join(words)).lstrip(".")
     return plain.encode()[:100].decode(errors="ignore")

@@ -53,7 +53,8 @@ Primary = Annotated[
     ),
 ]
 Auxiliary = Annotated[
-    list[str] | None, _task("CLASS ...", "Classes to train against.", flag="--auxiliary")
+    list[str] | None,
+    _task("CLASS ...", "Classes to train against.", flag="--auxiliary", default="all others"),
 ]
 Clusters = Annotated[
     int | None, _task("K", "Number of clusters.", default="one per primary class, at least 2")

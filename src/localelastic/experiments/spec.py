@@ -32,7 +32,8 @@ from localelastic.data import (
     load_examples,
     primary_vs_auxiliary,
 )
-from localelastic.errors import ReadError, SettingError
+from localelastic.data.examples import natural_order
+from localelastic.errors import ClassError, ReadError, SettingError
 from localelastic.experiments.typed import typed_values
 from localelastic.models import (
     ALL_LAYERS,
@@ -73,7 +74,7 @@ class ClusterSpec:
 
     data: str
     primary: tuple[str, ...]
-    auxiliary: tuple[str, ...]
+    auxiliary: tuple[str, ...] = ()
     labels: str | None = None
     label_column: str | None = None
     fine_label_column: str | None = None
@@ -169,7 +170,7 @@ class ClusterSpec:
             given = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError) as error:
             raise ReadError(f"expected the spec.json of a run, got {file}: {error}") from None
-        needed, known = {"data", "primary", "auxiliary"}, {field.name for field in fields(cls)}
+        needed, known = {"data", "primary"}, {field.name for field in fields(cls)}
         if not isinstance(given, dict) or not needed <= given.keys():
             raise ReadError(f"expected the spec.json of a run, got another content in {file}")
         if "version" in given:  # written by a run, maybe before these could be named
@@ -204,7 +205,11 @@ class ClusterSpec:
         )
 
     def resolved(self, examples: Examples) -> ClusterSpec:
-        """With what was left open decided: network, layers, counts and number of clusters."""
+        """With what was left open decided: network, layers, classes, counts, number of clusters.
+
+        Raises:
+            ClassError: every class of the data is primary, so that there is none to train against.
+        """
         images = takes_images(examples.shape) and self.features is None
         network = self.network or ("cnn" if images else "two-layer")
         width = self.width
@@ -214,15 +219,17 @@ class ClusterSpec:
         clusters = self.clusters or (len(self.primary) if len(self.primary) > 1 else 2)
         moved = default_warm_up(examples.shape, convolutions=network == "cnn").varies
         known = examples.coarse or examples.classes or ()
+        auxiliary = self.auxiliary or _others(known, self.primary)
         return replace(
             self,
+            auxiliary=auxiliary,
             network=network,
             width=width,
             layers=self.layers or layers,
             warm_up=self.warm_up or ("photographs" if moved else "ours"),
             clusters=None if self.suggest_clusters else clusters,
             n_primary=self.n_primary or _enough(known, self.primary),
-            n_auxiliary=self.n_auxiliary or _enough(known, self.auxiliary),
+            n_auxiliary=self.n_auxiliary or _enough(known, auxiliary),
         )
 
     def task(self, examples: Examples) -> Task:
@@ -278,6 +285,17 @@ class ClusterSpec:
             return Auto(self.lr, dtype, memory)
         real = ClosedForm if self.strategy == "closed-form" else Replay
         return real(DEFAULT_LR if self.lr is None else self.lr, dtype)
+
+
+def _others(known: Sequence[str], primary: Sequence[str]) -> tuple[str, ...]:
+    """Every class but the primary ones; none where no class is known, which the task refuses."""
+    others = tuple(name for name in natural_order(set(known)) if name not in primary)
+    if known and not others:
+        raise ClassError(
+            "expected a class to train against beside the primary ones, got data of "
+            f"{', '.join(natural_order(set(known)))} alone; give examples of something else"
+        )
+    return others
 
 
 def _enough(known: Sequence[str], wanted: Sequence[str]) -> int | None:

@@ -146,8 +146,8 @@ DEFAULTS = {
     "MNIST": Recipe(Training(), Setting(_NEAR, "centred", EACH, N_NETWORKS)),
     "CIFAR-10": Recipe(Training((PHOTOGRAPHS,)), Setting(_NEAR, "centred", EACH, N_NETWORKS)),
 }
-"""What :func:`localelastic.cluster.cluster_by_elasticity` does unless told otherwise."""
+"""What ``localelastic cluster`` does unless told otherwise, against the auxiliary classes of a table."""
 PRINTED = Recipe(Training(), Setting(KMeans(), "kernelized", ALL))
 """The paper's way to read kernels, after our warm-up."""
-ON_FEATURES = Recipe(Training(features=True), Setting(_NEAR, "centred", EACH, N_NETWORKS))
-"""The default, shown what a classifier of photographs sees."""
+ON_FEATURES = Recipe(Training(features=True), Setting(_NEAR, "centred", EACH))
+"""One network, shown what a classifier of photographs sees."""
