@@ -146,7 +146,7 @@ DEFAULTS = {
     "MNIST": Recipe(Training(), Setting(_NEAR, "centred", EACH, N_NETWORKS)),
     "CIFAR-10": Recipe(Training((PHOTOGRAPHS,)), Setting(_NEAR, "centred", EACH, N_NETWORKS)),
 }
-"""What ``localelastic cluster`` does unless told otherwise, against the auxiliary classes of a table."""
+"""What ``localelastic cluster`` does unless told otherwise, but for the auxiliary classes."""
 PRINTED = Recipe(Training(), Setting(KMeans(), "kernelized", ALL))
 """The paper's way to read kernels, after our warm-up."""
 ON_FEATURES = Recipe(Training(features=True), Setting(_NEAR, "centred", EACH))
