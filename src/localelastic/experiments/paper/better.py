@@ -282,7 +282,8 @@ def _choice(
 def _rows(chosen: Recipe, default: Recipe, printed: Recipe) -> dict[Recipe, str]:
     """What is reported, with its words: by steps, by one network alone, and without a step."""
     rows: dict[Recipe, str] = {}
-    for recipe, role in ((chosen, CHOSEN), (default, "default"), (printed, "as printed")):
+    first = f"{CHOSEN}, and the default" if chosen == default else CHOSEN
+    for recipe, role in ((chosen, first), (default, "default"), (printed, "as printed")):
         rows.setdefault(recipe, f"{role}: {recipe.label}")
         if recipe.setting.networks > 1:
             alone = replace(recipe, setting=replace(recipe.setting, networks=1))

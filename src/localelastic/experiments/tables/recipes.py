@@ -144,9 +144,9 @@ CANDIDATES: dict[str, tuple[Recipe, ...]] = {
 _NEAR = Neighbours(N_NEIGHBORS)
 DEFAULTS = {
     "MNIST": Recipe(Training(), Setting(_NEAR, "centred", EACH, N_NETWORKS)),
-    "CIFAR-10": Recipe(Training((PHOTOGRAPHS,)), Setting(_NEAR, "centred", EACH, N_NETWORKS)),
+    "CIFAR-10": Recipe(Training((PHOTOGRAPHS,), True), Setting(_NEAR, "centred", EACH, N_NETWORKS)),
 }
-"""What ``localelastic cluster`` does unless told otherwise, but for the auxiliary classes."""
+"""What ``localelastic cluster`` does unless told otherwise; of digits against the classes named."""
 PRINTED = Recipe(Training(), Setting(KMeans(), "kernelized", ALL))
 """The paper's way to read kernels, after our warm-up."""
 ON_FEATURES = Recipe(Training(features=True), Setting(_NEAR, "centred", EACH))
