@@ -108,7 +108,9 @@ def test_large_images_are_averaged_when_they_are_made_smaller():
         (torch.zeros(3, 5), Pixels.UNIT, r"shape \(1 or 3, height, width\), got .* shape \(5,\)"),
         (torch.zeros(3, 2, 8, 8), Pixels.UNIT, "leave the features out"),
         (torch.full((3, 3, 8, 8), -0.5), Pixels.UNIT, "unit pixels from 0 to 1, got .* -0.5"),
-        (torch.full((3, 3, 8, 8), 200.0), Pixels.SIGNED, "signed pixels from -1 to 1"),
+        (torch.full((3, 3, 8, 8), 200.0), Pixels.SIGNED, "from -1 to 1, .* they are raw pixels"),
+        (torch.full((3, 3, 8, 8), 0.5), Pixels.SIGNED, "got values from 0.5 .* are unit pixels"),
+        (torch.full((3, 3, 8, 8), -3.0), Pixels.SIGNED, r"one of \[-1, 1\], \[0, 1\]"),
     ],
 )
 def test_what_is_no_image_is_refused(images, pixels, words):

@@ -217,7 +217,8 @@ class ClusterSpec:
             width = width or 4096
         layers = (default_layers(self.strategy_object(), self.trajectory_object()),)
         clusters = self.clusters or (len(self.primary) if len(self.primary) > 1 else 2)
-        moved = default_warm_up(examples.shape, convolutions=network == "cnn").varies
+        convolutions = network == "cnn" and self.features is None
+        moved = default_warm_up(examples.shape, convolutions=convolutions).varies
         known = examples.coarse or examples.classes or ()
         auxiliary = self.auxiliary or _others(known, self.primary)
         return replace(

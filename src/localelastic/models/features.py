@@ -98,12 +98,21 @@ def check_images(images: Inputs, pixels: Pixels) -> None:
         )
     low, high = _RANGES[pixels]
     least, most = images.min().item(), images.max().item()
-    if least < low - 1e-6 or most > high + 1e-6:
+    not_signed = pixels is Pixels.SIGNED and least >= 0  # else images would be seen half as dark
+    if least < low - 1e-6 or most > high + 1e-6 or not_signed:
         raise DataError(
             f"a classifier of photographs expects {pixels.name.lower()} pixels from {low:g} to "
-            f"{high:g}, got values from {least:g} to {most:g}; say how they are scaled, or give "
-            "bytes"
+            f"{high:g}, got values from {least:g} to {most:g}; say that they are "
+            f"{_likely(least, most)}, or give bytes"
         )
+
+
+def _likely(least: float, most: float) -> str:
+    """The scale that holds these values, in words."""
+    if least >= 0 and most <= 255:
+        scale = Pixels.UNIT if most <= 1 else Pixels.RAW
+        return f"{scale.name.lower()} pixels"
+    return "scaled to one of " + ", ".join(one.value for one in Pixels)
 
 
 def side_of(shape: tuple[int, ...]) -> int:
