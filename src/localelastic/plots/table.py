@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import fill
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -11,6 +12,9 @@ from matplotlib.lines import Line2D
 
 from localelastic.plots.distance import AUXILIARY, PRIMARY
 from localelastic.plots.effect import LIGHT
+
+_WIDEST = 56
+"""Letters in a line of words beside a row."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ def dot_table(
     """Draw one panel per column, one line per row.
 
     Args:
-        rows: from top to bottom.
+        rows: from top to bottom; long ones are broken into lines.
         columns: from left to right.
         cells: by row and column; one that is missing stays empty.
         chance: of each column, a dashed line.
@@ -50,7 +54,11 @@ def dot_table(
     Returns:
         A figure of its own.
     """
-    size = (max(7.0, 1.5 * len(columns) + 2.6), 0.3 * len(rows) + 1.5)
+    words = [fill(row, _WIDEST) for row in rows]
+    lines = [line for row in words for line in row.splitlines()]
+    high = 0.3 + 0.14 * max(row.count("\n") for row in words)
+    wide = max(2.6, 0.062 * max(map(len, lines)))
+    size = (max(7.0, 1.5 * len(columns) + wide), high * len(rows) + 1.5)
     figure = Figure(figsize=size, layout="constrained")
     panels = np.atleast_1d(figure.subplots(1, len(columns), sharey=True, sharex=True))
     places = np.arange(len(rows))[::-1]
@@ -78,7 +86,7 @@ def dot_table(
     known = [value for value in shown_values if value is not None]
     if known:
         panels[0].set_xlim(min(known) - 5, max(known) + 5)
-    panels[0].set_yticks(places, rows, fontsize=8, color=LIGHT.ink)
+    panels[0].set_yticks(places, words, fontsize=8, color=LIGHT.ink)
     panels[0].set_ylim(-0.7, len(rows) - 0.3)
     figure.supxlabel(label, fontsize=9, color=LIGHT.ink)
     shown = [
