@@ -72,8 +72,23 @@ def test_blocks_of_a_similarity_are_clusters(method, similarity):
 
 def test_spectral_clusters_are_those_of_scikit_learn():
     S = rbf_kernel(np.random.default_rng(0).normal(size=(40, 2)))
-    theirs = SpectralClustering(3, affinity="precomputed", random_state=0).fit_predict(S)
-    assert adjusted_rand_score(theirs, spectral(S, n_clusters=3).labels) == 1
+    theirs = SpectralClustering(
+        3, affinity="precomputed", assign_labels="discretize", random_state=0
+    ).fit_predict(S)
+    ours = spectral(S, n_clusters=3)
+    assert adjusted_rand_score(theirs, ours.labels) == 1
+    np.testing.assert_array_equal(ours.distances.argmin(axis=1), ours.labels)
+    assert ours.distances.min() >= -1e-12
+
+
+def test_a_few_examples_that_lie_far_out_are_no_cluster():
+    """Two halves, and a tight group in the first, that K-means of eigenvectors would split off."""
+    part = np.repeat([0, 1, 2], [20, 80, 100])
+    S = np.array([[1, 0.2, 0], [0.2, 0.2, 0.1], [0, 0.1, 0.2]])[part][:, part]
+    np.fill_diagonal(S, 1)
+    assert adjusted_rand_score(part == 2, spectral(S, n_clusters=2).labels) == 1
+    plain = SpectralClustering(2, affinity="precomputed", random_state=0).fit_predict(S)
+    assert adjusted_rand_score(part == 0, plain) == 1
 
 
 def test_spectral_refuses_negative_similarities():

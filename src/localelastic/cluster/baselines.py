@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Float, Shaped
-from sklearn.cluster import KMeans
+from sklearn.cluster import KMeans, spectral_clustering
 from sklearn.decomposition import PCA
 from sklearn.manifold import spectral_embedding
 from threadpoolctl import threadpool_limits
@@ -100,7 +100,11 @@ def row_kmeans(similarity: Square, *, n_clusters: int, seed: int = 0) -> Cluster
 
 
 def spectral(similarity: Square, *, n_clusters: int, seed: int = 0) -> Clusters:
-    """Spectral clustering: K-means on the leading eigenvectors of the normalised similarity graph.
+    """Spectral clustering: leading eigenvectors of the normalised similarity graph, discretised.
+
+    Eigenvectors say the clusters up to a rotation; it is found so that each example lies as near as
+    can be to one axis (Yu and Shi, "Multiclass Spectral Clustering", ICCV 2003). K-means in their
+    space would rather split off a few examples that lie far out, such as pictures of one thing.
 
     Similarities are the weights of a graph, so they must not be negative; a negative one has no
     meaning here and is refused rather than clipped or shifted, which would be another similarity.
@@ -108,10 +112,10 @@ def spectral(similarity: Square, *, n_clusters: int, seed: int = 0) -> Clusters:
     Args:
         similarity: symmetrised, ``(n, n)``, no entry below 0, such as the relative similarity.
         n_clusters: how many clusters, ``k``, and how many eigenvectors.
-        seed: of the eigenvector solver and the 10 starts.
+        seed: of the eigenvector solver and of the first rotation.
 
     Returns:
-        Labels, and squared distances in the space of the eigenvectors.
+        Labels, and squared distances to the axes, from directions in the space of the eigenvectors.
 
     Raises:
         DataError: a matrix that is not square, symmetric, finite and non-negative.
@@ -130,10 +134,21 @@ def spectral(similarity: Square, *, n_clusters: int, seed: int = 0) -> Clusters:
         # A graph in unconnected parts is the easiest case here: a part has its own eigenvector.
         warnings.filterwarnings("ignore", message="Graph is not fully connected")
         warnings.filterwarnings("ignore", message="k >= N")  # few examples: solved all the same
+        labels = spectral_clustering(
+            similarity, n_clusters=n_clusters, assign_labels="discretize", random_state=seed
+        )
         vectors = spectral_embedding(
             similarity, n_components=n_clusters, drop_first=False, random_state=seed
         )
-    return _kmeans(vectors, n_clusters, seed)
+    return Clusters(labels.astype(np.intp), _distances_to_axes(vectors, labels, n_clusters))
+
+
+def _distances_to_axes(vectors: Points, labels: Labels, n_clusters: int) -> Points:
+    """Of each direction to each cluster's axis, in the rotation that fits the labels best."""
+    scaled = vectors / np.linalg.norm(vectors, axis=0)
+    directions = scaled / np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1e-300)
+    left, _, right = np.linalg.svd(np.eye(n_clusters)[labels].T @ directions)
+    return 2 - 2 * directions @ (left @ right).T
 
 
 def _kmeans(points: Points, n_clusters: int, seed: int) -> Clusters:

@@ -103,7 +103,7 @@ class Neighbours(Clustering):
             expect_whole(self.n_neighbors, "n_neighbors", least=1)
 
     def clusters(self, matrix: SimilarityMatrix, *, n_clusters: int, seed: int) -> MatrixClusters:
-        """Join, then K-means on the leading eigenvectors of the graph."""
+        """Join, then discretise the leading eigenvectors of the graph."""
         values = matrix.symmetric
         check_distinct(
             lambda i: (values == values[i]).all(axis=1), n=len(values), n_clusters=n_clusters

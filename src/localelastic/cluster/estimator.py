@@ -57,7 +57,7 @@ class LocalElasticityClustering(ClusterMixin, BaseEstimator):  # type: ignore[mi
     Attributes:
         labels_: ``(n,)`` cluster of each example, -1 where its step had no meaning.
         similarity_: the :class:`SimilarityMatrix`, with what was left out and why.
-        distances_: ``(n_kept, k)`` squared distances to the cluster centres.
+        distances_: ``(n_kept, k)`` squared distances to the clusters, as their rule has them.
         networks_: the trained networks.
         training_: how the warm-up went; that of the least training accuracy.
         suggestion_: why so many clusters, or ``None`` where the number was given.
