@@ -102,9 +102,25 @@ def test_large_images_are_averaged_when_they_are_made_smaller():
     np.testing.assert_allclose(small[..., 2:-2], 255 / 4, rtol=0.05)
 
 
+def test_bytes_are_as_good_as_floats(classifier):
+    stored = (255 * draw()).to(torch.uint8)
+    found = pretrained_features(stored, pixels=Pixels.RAW, classifier=classifier)
+    wanted = pretrained_features(stored.float(), pixels=Pixels.RAW, classifier=classifier)
+    assert torch.equal(found, wanted)
+
+
+def test_reading_a_classifier_leaves_the_random_state(tmp_path):
+    path = saved(tmp_path / "resnet.pth", resnet_state())
+    before = torch.random.get_rng_state()
+    load_classifier(path)
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
 @pytest.mark.parametrize(
     ("images", "pixels", "words"),
     [
+        (torch.full((3, 3, 8, 8), torch.nan), Pixels.UNIT, "finite pixels"),
+        (torch.zeros(0, 3, 8, 8), Pixels.UNIT, "leave the features out"),
         (torch.zeros(3, 5), Pixels.UNIT, r"shape \(1 or 3, height, width\), got .* shape \(5,\)"),
         (torch.zeros(3, 2, 8, 8), Pixels.UNIT, "leave the features out"),
         (torch.full((3, 3, 8, 8), -0.5), Pixels.UNIT, "unit pixels from 0 to 1, got .* -0.5"),

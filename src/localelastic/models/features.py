@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import isfinite
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -24,7 +25,7 @@ _RANGES = {Pixels.SIGNED: (-1.0, 1.0), Pixels.UNIT: (0.0, 1.0), Pixels.RAW: (0.0
 
 @torch.inference_mode(mode=False)
 def pretrained_features(
-    images: Inputs,
+    images: Shaped[Tensor, "n *shape"],
     *,
     pixels: Pixels = Pixels.SIGNED,
     classifier: Classifier | None = None,
@@ -46,9 +47,10 @@ def pretrained_features(
         ``(n, d)``; of EfficientNet-Lite0 ``d`` is 1280.
 
     Raises:
-        DataError: no images, or values beyond the scale.
+        DataError: no images, or values beyond the scale, or not finite.
         SettingError: no classifier was given, and its package is not installed.
     """
+    images = images if images.is_floating_point() else images.to(torch.get_default_dtype())
     check_images(images, pixels)
     classifier = shipped_classifier() if classifier is None else classifier
     seen, side = [], side_of(images.shape[1:])
@@ -91,13 +93,17 @@ def check_images(images: Inputs, pixels: Pixels) -> None:
     Raises:
         DataError: no images, or values beyond the scale.
     """
-    if images.ndim != 4 or images.shape[1] not in (1, 3):
+    if images.ndim != 4 or images.shape[1] not in (1, 3) or not images.numel():
         raise DataError(
             "a classifier of photographs expects images of shape (1 or 3, height, width), got "
             f"inputs of shape {tuple(images.shape[1:])}; leave the features out"
         )
     low, high = _RANGES[pixels]
     least, most = images.min().item(), images.max().item()
+    if not isfinite(least) or not isfinite(most):
+        raise DataError(
+            "expected finite pixels, got NaN or infinity; remove or repair these images"
+        )
     not_signed = pixels is Pixels.SIGNED and least >= 0  # else images would be seen half as dark
     if least < low - 1e-6 or most > high + 1e-6 or not_signed:
         raise DataError(
