@@ -12,9 +12,9 @@ import torch
 
 from localelastic.cluster import cluster_by_elasticity
 from localelastic.data import Examples
+from localelastic.data.origin import checksum_of
 from localelastic.errors import DataError, InputError, MeasurementError, SettingError
 from localelastic.experiments import ClusterSpec, explain, prepare, run_cluster
-from localelastic.experiments.cluster import checksum_of
 from localelastic.models import LOSSES, NETWORKS, build_network, on_features
 from localelastic.models.classifiers import load_classifier
 from localelastic.shapes import silent

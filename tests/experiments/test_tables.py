@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from localelastic.errors import SettingError
+from localelastic.data.origin import Origin
+from localelastic.errors import ReadError, SettingError
 from localelastic.experiments import Request, experiment_named, run_experiment, write_experiment
-from localelastic.experiments.published import published
+from localelastic.experiments.published import columns_of, published
 from localelastic.experiments.tables.baselines import AutoEncoder, encoded
 from localelastic.experiments.tables.cell import (
     PENULTIMATE,
@@ -55,7 +56,7 @@ def test_labels():
 
 def cell(label="l2-kernelized (ours)", table="table1", **changed):
     given = {
-        "data": "mnist",
+        "data": Origin("mnist"),
         "dataset": "MNIST",
         "primary": ("5", "8"),
         "auxiliary": ("3", "9"),
@@ -68,7 +69,7 @@ def cell(label="l2-kernelized (ours)", table="table1", **changed):
 
 def test_paper_scale_is_as_published():
     found = cell()
-    assert found.part == Part("mnist", ("5", "8"), ("3", "9"), 1000, 1000, "first")
+    assert found.part == Part(Origin("mnist"), ("5", "8"), ("3", "9"), 1000, 1000, "first")
     assert (found.width, found.sequential, found.seed) == (40960, False, 2)
     assert found.settings == WarmUp(200, 6e-3, 0.0, 50)
     assert cell("BCE-relative (linear)").settings == WarmUp(50, 3e-3, 0.0, 50)
@@ -97,7 +98,7 @@ def test_protocols():
 
 
 def small(**changed):
-    part = Part("mnist", ("0", "1"), ("7",), 40, 40, seed=1)
+    part = Part(Origin("mnist"), ("0", "1"), ("7",), 40, 40, seed=1)
     settings = {"network": "cnn", "loss": "squared", "sequential": False, **changed}
     return NetworkCell(part=part, width=None, settings=WarmUp(3), seed=1, **settings)
 
@@ -191,3 +192,31 @@ def test_a_quick_table_gives_what_is_stored(label):
     ]
     assert kept.interval.holds(float(np.mean(found)))
     np.testing.assert_allclose(found, kept.values, atol=2)
+
+
+def test_cells_kept_for_other_data_are_not_taken(tmp_path):
+    table, file = experiment_named("table2"), tmp_path / "small.npz"
+    classes = {name for _, *sides in columns_of("table2") for side in sides for name in side}
+    names = np.repeat(sorted(classes), 24)
+    rng = np.random.default_rng(0)
+
+    def of_noise():
+        pixels = rng.integers(0, 256, (len(names), 3, 32, 32), dtype=np.uint8)
+        np.savez(file, images=pixels, labels=names)
+        request = Request("smoke", (0,), data=file, cache=tmp_path / "cells", only="K-means")
+        return run_experiment(table, request).quantities
+
+    first = of_noise()
+    assert of_noise() != first
+
+
+def test_an_origin_is_what_lies_there(tmp_path):
+    inputs = tmp_path / "inputs.npy"
+    np.save(inputs, np.zeros((2, 3)))
+    before = Origin.of_examples(inputs)
+    assert before == Origin.of_examples(str(inputs))
+    assert before.sha256 != Origin.of_file(inputs).sha256
+    np.save(inputs, np.ones((2, 3)))
+    assert Origin.of_examples(inputs) != before
+    with pytest.raises(ReadError, match="cannot read"):
+        Origin.of_file(tmp_path / "none")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -23,6 +21,7 @@ from localelastic.cluster import (
 )
 from localelastic.cluster.number import LEAST
 from localelastic.data import Examples, Pixels, Task
+from localelastic.data.origin import checksum_of
 from localelastic.errors import DataError, MeasurementError, MemoryBudgetError, SettingError
 from localelastic.experiments.environment import environment
 from localelastic.experiments.spec import ClusterSpec
@@ -274,15 +273,6 @@ def _record(
         environment=environment(),
         notes=notes(spec, task, found, known),
     )
-
-
-def checksum_of(examples: Examples) -> str:
-    """SHA-256 of the examples as read: their inputs, ids and classes, wherever they are stored."""
-    digest = hashlib.sha256(str((examples.shape, examples.inputs.dtype)).encode())
-    digest.update(examples.inputs.contiguous().numpy().data)
-    for names in (examples.ids, examples.classes, examples.coarse):
-        digest.update(json.dumps(names).encode())
-    return digest.hexdigest()
 
 
 def _network(spec: ClusterSpec, shape: tuple[int, ...]) -> nn.Module:

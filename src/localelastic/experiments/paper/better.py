@@ -13,6 +13,7 @@ from joblib import Parallel, delayed
 
 from localelastic.cluster import N_NETWORKS, KMeans, chance_accuracy
 from localelastic.data import load_examples
+from localelastic.data.origin import Origin
 from localelastic.errors import MeasurementError
 from localelastic.experiments.cells import survivors
 from localelastic.experiments.experiment import PARALLEL, Cost, Costs, Experiment, Request
@@ -116,10 +117,9 @@ class Better(Experiment):
     def measure(self, request: Request, progress: Progress) -> ExperimentRecord:
         """Choose on the pairs of development, then report on the others."""
         scale = SCALES[request.scale]
-        data = "mnist"
-        if self._dataset == "CIFAR-10":
-            data = "cifar10" if request.data is None else str(request.data)
-        classes = load_examples(data).class_names
+        shipped = "cifar10" if self._dataset == "CIFAR-10" else "mnist"
+        data = Origin.of_examples(shipped if request.data is None else request.data)
+        classes = load_examples(data.place).class_names
         pairs = DEVELOPMENT[self._dataset][: scale.pairs]
         candidates = [_at(recipe, scale) for recipe in CANDIDATES[self._dataset]]
         developed = [

@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from localelastic.cluster import pca_kmeans
 from localelastic.data import Pixels, Task
+from localelastic.data.origin import Origin
 from localelastic.errors import MeasurementError
 from localelastic.experiments.tables.cell import (
     CellScores,
@@ -42,7 +43,7 @@ class BaselineCell:
     method: str
     effort: float
     seed: int
-    classifier: str | None = None
+    classifier: Origin | None = None
 
 
 def measured_baseline(cell: BaselineCell) -> CellScores:
@@ -131,9 +132,8 @@ def encoded(images: torch.Tensor, *, epochs: int, seed: int) -> np.ndarray:
 
 
 def _pretrained(task: Task, cell: BaselineCell) -> CellScores:
-    classifier = (
-        shipped_classifier() if cell.classifier is None else load_classifier(Path(cell.classifier))
-    )
+    given = cell.classifier
+    classifier = shipped_classifier() if given is None else load_classifier(Path(given.place))
     pixels = as_photographs(task.primary.inputs, Pixels[cell.part.pixels])
     features = penultimate(classifier.module, classifier.inputs(pixels)).numpy()
     return feature_scores(features, task.primary, len(cell.part.primary), cell.seed)

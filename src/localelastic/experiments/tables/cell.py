@@ -21,6 +21,7 @@ from localelastic.data import (
     load_examples,
     primary_vs_auxiliary,
 )
+from localelastic.data.origin import Origin
 from localelastic.errors import SettingError
 from localelastic.matrix import SimilarityMatrix, of_same_steps
 from localelastic.measure import similarity_matrix
@@ -50,7 +51,7 @@ class Part:
     """Which examples: everything that the task of a cell depends on.
 
     Args:
-        data: the name of a shipped data set, or a path.
+        data: where they are, and what was there.
         primary: classes to be told apart.
         auxiliary: classes to train against.
         n_primary: primary examples in all.
@@ -60,7 +61,7 @@ class Part:
         seed: of random sampling.
     """
 
-    data: str
+    data: Origin
     primary: tuple[str, ...]
     auxiliary: tuple[str, ...]
     n_primary: int
@@ -83,9 +84,9 @@ class Part:
 
 
 @lru_cache(maxsize=2)
-def _examples(data: str, pixels: str) -> Examples:
+def _examples(data: Origin, pixels: str) -> Examples:
     """Read once per process, for many cells."""
-    return load_examples(data, pixels=Pixels[pixels])
+    return load_examples(data.place, pixels=Pixels[pixels])
 
 
 @dataclass(frozen=True)

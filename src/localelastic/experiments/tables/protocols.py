@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from localelastic.data.origin import Origin
 from localelastic.errors import SettingError
 from localelastic.experiments.tables.baselines import BaselineCell
 from localelastic.experiments.tables.cell import NetworkCell, Part
@@ -43,14 +44,14 @@ SCALES = {
 def cell_of(
     row: Row | BaselineRow,
     *,
-    data: str,
+    data: Origin,
     dataset: str,
     primary: tuple[str, ...],
     auxiliary: tuple[str, ...],
     protocol: str,
     scale: TableScale,
     seed: int,
-    classifier: str | None = None,
+    classifier: Origin | None = None,
 ) -> NetworkCell | BaselineCell:
     """What has to be computed for one row, one column and one seed.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from localelastic.cluster import N_NEIGHBORS, N_NETWORKS, KMeans, Neighbours
+from localelastic.data.origin import Origin
 from localelastic.errors import MeasurementError
 from localelastic.experiments.tables.cell import NetworkCell, Part
 from localelastic.experiments.tables.kernels import ALL, EACH, FEATURES, KernelsFound
@@ -60,13 +61,13 @@ class Sample:
     """Where a pair's examples are, and how many of them.
 
     Args:
-        data: the name of a shipped data set, or a path.
+        data: where they are, and what was there.
         classes: all there are.
         n: primary, and auxiliary, examples.
         seed: of the sample and of its networks.
     """
 
-    data: str
+    data: Origin
     classes: tuple[str, ...]
     n: int
     seed: int

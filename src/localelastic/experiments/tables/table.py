@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from localelastic.data.origin import Origin
 from localelastic.errors import MeasurementError
 from localelastic.experiments.cells import Failed, survivors
 from localelastic.experiments.experiment import PARALLEL, Costs, Experiment, Request
@@ -169,10 +170,9 @@ class Table(Experiment):
                 yield f"{label} needs its weights (--classifier FILE) and is left out; {packaged}."
 
     def _slots(self, request: Request) -> Iterator[_Slot]:
-        data = "mnist" if request.data is None else str(request.data)
-        classifier = None if request.classifier is None else str(request.classifier)
-        if self._dataset == "CIFAR-10" and request.data is None:
-            data = "cifar10"
+        shipped = "cifar10" if self._dataset == "CIFAR-10" else "mnist"
+        data = Origin.of_examples(shipped if request.data is None else request.data)
+        classifier = None if request.classifier is None else Origin.of_file(request.classifier)
         for column, primary, auxiliary in columns_of(self.name):
             for row in self._rows_of(request):
                 for seed in request.seeds:
