@@ -74,6 +74,8 @@ OPTIONS = [
     (f"--width {2**63}", "fit into memory"),
     ("--loss l1", "--loss|squared, cross-entropy|'l1'"),
     ("--warm-up theirs", "--warm-up|ours, photographs, published|'theirs'"),
+    ("--warm-up photographs", "to be moved or mirrored|shape (6,)|--warm-up ours"),
+    ("--warm-up photographs --explain", "shape (6,)"),
     ("--warm-up-epochs -1", "--warm-up-epochs of 0 or more"),
     ("--warm-up-epochs two", "--warm-up-epochs|integer"),
     ("--warm-up-lr 0", "positive, finite --warm-up-lr"),
@@ -108,6 +110,8 @@ OPTIONS = [
     ("--out /proc/run", "cannot make /proc/run|--out"),
     (f"--out {'x' * 300}", "name too long"),
     ("--outt x", "No such option"),
+    ("--keep rows --out rows", "--keep and --out to be folders apart"),
+    ("--keep rows/kept --out rows", "got rows/kept and rows"),
 ]
 
 

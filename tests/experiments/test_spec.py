@@ -14,7 +14,7 @@ from localelastic.change import Auto, Gradient, Replay
 from localelastic.data import Examples
 from localelastic.errors import ClassError, ReadError, SettingError
 from localelastic.experiments import ClusterSpec
-from localelastic.models import NETWORKS, WarmUp
+from localelastic.models import NETWORKS, WarmUp, build_network, convolves
 from localelastic.similarity import SIMILARITIES
 from localelastic.trajectory import Frozen, Sequential
 
@@ -137,6 +137,10 @@ def test_what_is_left_open_is_decided_by_the_data():
     assert SPEC.resolved(colours).warm_up == "photographs"
     for other in ({"network": "two-layer"}, {"features": "pretrained"}, {"warm_up": "ours"}):
         assert replace(SPEC, **other).resolved(colours).warm_up == "ours"
+    for name in NETWORKS:  # as for a module of one's own
+        convolutions = convolves(build_network(name, colours.shape, width=None, seed=0))
+        resolved = replace(SPEC, network=name).resolved(colours)
+        assert resolved.warm_up == ("photographs" if convolutions else "ours")
     three = replace(SPEC, primary=("a", "b", "c"))
     assert three.resolved(images).clusters == 3
     assert replace(three, clusters=2, network="resnet").resolved(images).clusters == 2

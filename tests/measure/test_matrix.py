@@ -127,7 +127,7 @@ def test_rows_of_each_layer_are_kept_in_a_folder_of_their_own(tmp_path):
     model = TwoLayer((6,), width=5).double()
     asked = {"layers": "each", "strategy": Replay(0.1), "keep": tmp_path}
     found = similarity_matrix(model, examples(4), **asked)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["layer-0", "layer-1"]
     again = similarity_matrix(model, examples(4), **asked)
     assert (again.values == found.values).all()
 
@@ -145,6 +145,28 @@ def test_rows_of_other_layers_are_refused_before_a_warm_up(tmp_path, before, now
     assert fingerprint(model) == weights
     with pytest.raises(errors.OutputError, match="another number of networks or layers"):
         similarity_matrix(model, examples(4), layers=now, **asked)
+
+
+def test_rows_of_networks_are_no_rows_of_layers(tmp_path):
+    models = [TwoLayer((6,), width=5).double() for _ in range(2)]
+    asked = {"strategy": Replay(0.1), "keep": tmp_path, "settings": WarmUp(1), "n_clusters": 2}
+    sides = examples(4), examples(4, seed=1)
+    cluster_by_elasticity(models, *sides, layers="all", **asked)
+    with pytest.raises(errors.OutputError, match="got network-0, network-1: other files"):
+        cluster_by_elasticity(models[0], *sides, layers="each", **asked)
+
+
+def test_folders_that_cannot_keep_rows_are_refused_before_a_warm_up(tmp_path):
+    model, sides = TwoLayer((6,), width=5).double(), (examples(4), examples(4))
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.tex").write_text("chapter 1")
+    weights = fingerprint(model)
+    for place, words in [("other", "got thesis.tex"), ("other/thesis.tex", "is not a folder")]:
+        with pytest.raises(errors.OutputError, match=words):
+            cluster_by_elasticity(
+                model, *sides, n_clusters=2, strategy=Replay(0.1), keep=tmp_path / place
+            )
+    assert fingerprint(model) == weights
 
 
 @pytest.mark.parametrize(

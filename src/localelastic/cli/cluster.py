@@ -90,6 +90,7 @@ def cluster(
         tell_plan(what_would_run(prepare(spec)))
         return
     target = out.expanduser() if out else unused_folder(Path("runs", _name(spec)))
+    _expect_apart(target, keep)
     with new_folder(target) as folder:
         prepared = prepare(spec)
         with shown(quiet=quiet) as progress:
@@ -127,6 +128,18 @@ def _spec_again(path: Path, given: Mapping[str, Any]) -> ClusterSpec:
             "leave that out, or change it in a copy of the file"
         )
     return ClusterSpec.read(path.expanduser())
+
+
+def _expect_apart(out: Path, keep: Path | None) -> None:
+    """Refuse results among kept rows, and rows among results."""
+    if keep is None:
+        return
+    with suppress(OSError, RuntimeError):  # what is wrong with a place is said later
+        one, other = out.resolve(), keep.expanduser().resolve()
+        if one == other or one in other.parents or other in one.parents:
+            raise SettingError(
+                f"expected --keep and --out to be folders apart, got {keep} and {out}; name another"
+            )
 
 
 def _misplaced(given: Mapping[str, Any]) -> str:

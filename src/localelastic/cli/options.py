@@ -149,7 +149,7 @@ WarmUp = Annotated[
         "NAME",
         "Settings of its training: ours; photographs (longer, each image moved and mirrored at "
         "random); or published (the paper's).",
-        default="photographs for colour images and the cnn, otherwise ours",
+        default="photographs for colour images and a cnn, otherwise ours",
     ),
 ]
 WarmUpEpochs = Annotated[

@@ -111,7 +111,7 @@ def cluster_by_elasticity(
     if settings is None:
         settings = default_warm_up(primary.shape, convolutions=convolves(models[0]))
     for one in models:  # a wrong name or folder is said before the work
-        check_place(keep, len(models), len(turns(one, layers)))
+        check_place(keep, network=len(models), layer=len(turns(one, layers)))
     trainings, matrices = [], []
     for number, one in enumerate(models):
         trainings.append(
@@ -136,7 +136,7 @@ def cluster_by_elasticity(
                 trajectory=trajectory,
                 strategy=strategy,
                 layers=layers,
-                keep=place_of(keep, number, len(models)),
+                keep=place_of(keep, "network", number, len(models)),
                 progress=progress,
             )
         )

@@ -21,10 +21,10 @@ from localelastic.cluster import (
 )
 from localelastic.cluster.number import LEAST
 from localelastic.data import Examples, Pixels, Task
-from localelastic.data.origin import checksum_of
+from localelastic.data.origin import Origin, checksum_of
 from localelastic.errors import DataError, MeasurementError, MemoryBudgetError, SettingError
 from localelastic.experiments.environment import environment
-from localelastic.experiments.spec import ClusterSpec
+from localelastic.experiments.spec import PRETRAINED, ClusterSpec
 from localelastic.experiments.words import (
     features_in_words,
     finding,
@@ -107,7 +107,14 @@ def prepare(spec: ClusterSpec) -> Prepared:
             f"expected the data of the earlier run, got other examples in {spec.data} "
             "(the checksum differs); restore the data, or run without --from"
         )
-    spec = replace(spec.resolved(examples), data_sha256=checksum)
+    classifier = spec.classifier()
+    seen = None if spec.features in (None, PRETRAINED) else Origin.of_file(spec.features).sha256
+    if spec.features_sha256 not in (None, seen):
+        raise DataError(
+            f"expected the checkpoint of the earlier run, got another in {spec.features} "
+            "(the checksum differs); restore it, or run without --from"
+        )
+    spec = replace(spec.resolved(examples), data_sha256=checksum, features_sha256=seen)
     task = spec.task(examples)
     _check_distinct(task.primary, spec.clusters or 2)
     n = len(task.primary)
@@ -121,10 +128,11 @@ def prepare(spec: ClusterSpec) -> Prepared:
             f"expected --neighbours up to {n - 1}, the number of other primary examples, got "
             f"{spec.neighbours}"
         )
-    prepared = Prepared(spec, task, spec.classifier())
+    prepared = Prepared(spec, task, classifier)
     if prepared.classifier is not None:
         for side in (task.primary, task.auxiliary):
             check_images(side.inputs, Pixels[spec.pixels.upper()])
+    spec.settings().check(prepared.shape)
     network = _network(spec, prepared.shape)
     with _first_turn(network, spec):
         dense = two_layer(network)

@@ -66,7 +66,8 @@ class ClusterSpec:
     """One run of ``localelastic cluster``; a JSON round trip gives an equal one.
 
     Names are those of the command line. ``None`` means: as the data or the network asks for.
-    ``data_sha256`` is of the examples as they were read, ``version`` of the package that wrote it.
+    ``data_sha256`` is of the examples as they were read, ``features_sha256`` of the checkpoint that
+    ``features`` names, ``version`` of the package that wrote it.
 
     Raises:
         SettingError: a name that is not known, or a number out of its range.
@@ -108,6 +109,7 @@ class ClusterSpec:
     starts: int | None = None
     seed: int = 0
     data_sha256: str | None = None
+    features_sha256: str | None = None
     version: str = version("localelastic")
 
     def __post_init__(self) -> None:
@@ -217,7 +219,7 @@ class ClusterSpec:
             width = width or 4096
         layers = (default_layers(self.strategy_object(), self.trajectory_object()),)
         clusters = self.clusters or (len(self.primary) if len(self.primary) > 1 else 2)
-        convolutions = network == "cnn" and self.features is None
+        convolutions = network.startswith("cnn") and self.features is None
         moved = default_warm_up(examples.shape, convolutions=convolutions).varies
         known = examples.coarse or examples.classes or ()
         auxiliary = self.auxiliary or _others(known, self.primary)

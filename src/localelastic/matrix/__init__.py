@@ -1,6 +1,6 @@
 """The similarity matrix, and the blocks it is measured in."""
 
-from localelastic.matrix.blocks import BlockStore, check_place, fingerprint_of, place_of
+from localelastic.matrix.blocks import BlockStore, fingerprint_of
 from localelastic.matrix.matrix import (
     SimilarityMatrix,
     averaged,
@@ -9,6 +9,7 @@ from localelastic.matrix.matrix import (
     of_same_steps,
     without_excluded,
 )
+from localelastic.matrix.places import check_place, place_of
 
 __all__ = [
     "BlockStore",

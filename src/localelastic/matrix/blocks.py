@@ -19,11 +19,12 @@ from torch import Tensor
 
 from localelastic.change import Block, Keep, Question, Strategy
 from localelastic.errors import OutputError
+from localelastic.matrix.places import MANIFEST, unusable
 from localelastic.shapes import silent
 from localelastic.trajectory import Trajectory
 from localelastic.update import Objective, Replica, named, parameters_of
 
-_MANIFEST, _PROBE = "manifest.json", "probe.npz"
+_PROBE = "probe.npz"
 _CLOSE = 1e-6
 """How far the rows of the probe may differ, as a share of the largest change in them."""
 
@@ -41,39 +42,6 @@ class Fingerprint:
     values: Mapping[str, str]
     probe: Block
     resolution: float
-
-
-def place_of(keep: str | Path | None, number: int, many: int) -> Path | None:
-    """Where one of several measurements keeps its rows: a folder of its own, if there are more."""
-    if keep is None:
-        return None
-    return Path(keep) / str(number) if many > 1 else Path(keep)
-
-
-def check_place(keep: str | Path | None, *many: int) -> None:
-    """Refuse a folder whose rows are of one network or layer where now there are several, or so.
-
-    Args:
-        keep: the folder, if any.
-        many: how many measurements there are: of networks, of layers of each.
-
-    Raises:
-        OutputError: rows lie elsewhere in the folder than those of this measurement would.
-    """
-    if keep is None:
-        return
-    try:
-        folder, levels = Path(keep).expanduser(), sum(number > 1 for number in many)
-    except RuntimeError:  # of ~nobody: the store says it
-        return
-    for level in range(levels + 1):
-        whole, parted = (folder / _MANIFEST).is_file(), (folder / "0" / _MANIFEST).is_file()
-        if (whole and level < levels) or (parted and level == levels):
-            raise OutputError(
-                f"expected an empty folder or rows of this measurement in {keep}, got those of "
-                "another number of networks or layers; name another folder, or remove it"
-            )
-        folder = folder / "0"
 
 
 class BlockStore(Keep):
@@ -97,7 +65,7 @@ class BlockStore(Keep):
         self._key = _digest(values)
         try:
             self._folder = folder = folder.expanduser()
-            manifest, probe = folder / _MANIFEST, folder / _PROBE
+            manifest, probe = folder / MANIFEST, folder / _PROBE
             folder.mkdir(parents=True, exist_ok=True)
             if not manifest.exists():
                 if [path for path in folder.iterdir() if not path.name.startswith(".")]:
@@ -116,11 +84,8 @@ class BlockStore(Keep):
             kept = None if differ else self._load(probe, 0)
         except OutputError:
             raise
-        except (OSError, ValueError, RuntimeError) as error:  # a NUL in the name, or ~nobody
-            words = getattr(error, "strerror", None) or error
-            raise OutputError(
-                f"cannot keep rows in {folder}: {words}; name another folder"
-            ) from error
+        except (OSError, ValueError, RuntimeError) as error:  # as above
+            raise unusable(folder, error) from error
         if not differ and not (kept and _alike(kept, fingerprint)):
             differ = ["what the model, the loss or the prediction does"]
         if differ:

@@ -151,7 +151,7 @@ def similarity_matrix(
     )
     _expect_fitting(similarity, question, output)
     moved = turns(model, layers)
-    check_place(keep, len(moved))
+    check_place(keep, layer=len(moved))
     with stepping_on(model, moved[0]):  # every turn asks the same of a strategy
         choice = choice_of(strategy, question)
     if len(moved) > 1:
@@ -164,7 +164,7 @@ def similarity_matrix(
         try:
             with stepping_on(model, turn):
                 changes = None if together is None else together[number]
-                place = place_of(keep, number, len(moved))
+                place = place_of(keep, "layer", number, len(moved))
                 one = _of_turn(question, choice, similarity, primary.ids, changes, place, progress)
             if len(moved) > 1:
                 check_size(one)

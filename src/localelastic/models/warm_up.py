@@ -71,6 +71,22 @@ class WarmUp:
         """Whether images are shown as they might have been taken."""
         return self.shift > 0 or self.flip
 
+    def check(self, shape: tuple[int, ...]) -> None:
+        """Refuse inputs that cannot be moved and mirrored, where they are to be.
+
+        Args:
+            shape: of one input.
+
+        Raises:
+            SettingError: they are no images, or too small.
+        """
+        if self.varies and (len(shape) != 3 or self.shift >= min(shape[1:])):
+            raise SettingError(
+                "expected images (channels, height, width) of more pixels than shift to be moved "
+                f"or mirrored, got inputs of shape {tuple(shape)} with shift={self.shift}; take a "
+                "warm-up without shift and flip (--warm-up ours)"
+            )
+
 
 PHOTOGRAPHS = WarmUp(epochs=24, shift=3, flip=True)
 """For photographs of things that may stand a little to the side, or the other way round."""
@@ -163,7 +179,7 @@ def warm_up(
             f"warm-up expects finite targets, got NaN or infinity in {missing} of {len(targets)}; "
             "leave these examples out"
         )
-    _check_images(inputs, settings)
+    settings.check(inputs.shape[1:])
     shuffle = torch.Generator().manual_seed(seed)
     losses: list[float] = []
     with _modes_kept(model), torch.random.fork_rng():
@@ -192,18 +208,6 @@ def warm_up(
             steps.finish()
         accuracy = _accuracy(model, inputs, targets, loss)
     return TrainingRecord(tuple(losses), accuracy, lr)
-
-
-def _check_images(inputs: Inputs, settings: WarmUp) -> None:
-    if not settings.varies:
-        return
-    shape = tuple(inputs.shape[1:])
-    if len(shape) != 3 or settings.shift >= min(shape[1:]):
-        raise SettingError(
-            "expected images (channels, height, width) of more pixels than shift to be moved or "
-            f"mirrored, got inputs of shape {shape} with shift={settings.shift}; take a warm-up "
-            "without shift and flip"
-        )
 
 
 @contextmanager
