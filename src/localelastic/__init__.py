@@ -62,6 +62,7 @@ from localelastic.models import (
     published_warm_up,
     warm_up,
 )
+from localelastic.models.classifiers import Classifier, load_classifier, shipped_classifier
 from localelastic.similarity import (
     CentredKernelized,
     Kernelized,
@@ -81,6 +82,7 @@ __all__ = [
     "Auto",
     "CentredKernelized",
     "ClassError",
+    "Classifier",
     "ClosedForm",
     "CrossEntropy",
     "DataError",
@@ -127,6 +129,7 @@ __all__ = [
     "WarmUp",
     "chance_accuracy",
     "clustering_accuracy",
+    "load_classifier",
     "load_examples",
     "load_mnist",
     "prediction_change",
@@ -134,6 +137,7 @@ __all__ = [
     "pretrained_features",
     "primary_vs_auxiliary",
     "published_warm_up",
+    "shipped_classifier",
     "similarity_matrix",
     "suggest_clusters",
     "warm_up",

@@ -1,4 +1,4 @@
-"""Every error the package raises on purpose, and the one check that all rooms need.
+"""Every error the package raises on purpose, and the checks that all rooms need.
 
     LocalElasticError
     ├── InputError             what was passed cannot be measured       (also a ValueError)
@@ -17,6 +17,7 @@ A message says what was expected, what came, and what to do.
 from __future__ import annotations
 
 from numbers import Integral
+from typing import Any
 
 
 class LocalElasticError(Exception):
@@ -74,3 +75,20 @@ def expect_whole(value: object, name: str, least: int | None = None) -> None:
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or (least is not None and int(value) < least):  # type: ignore[call-overload]
         raise SettingError(f"expected {name} to be a whole number{more}, got {value!r}")
+
+
+def expect_kinds(**arguments: tuple[object, Any]) -> None:
+    """Refuse arguments of another kind, such as a name or a class where an object is due.
+
+    Args:
+        arguments: by name, each with the kind it should be of.
+
+    Raises:
+        SettingError: one is of another.
+    """
+    for name, (value, kind) in arguments.items():
+        if not isinstance(value, kind):
+            wanted = getattr(kind, "__name__", str(kind))
+            hint = "; wrap tensors as Examples.of(...)" if "Examples" in wanted else ""
+            got = " ".join(repr(value).split())[:80]
+            raise SettingError(f"expected {name} to be of {wanted}, got {got}{hint}")

@@ -217,6 +217,14 @@ def test_a_classifier_sees_the_same_on_every_scale_of_pixels(spec, checkpoint):
     torch.testing.assert_close(signed, unit, atol=1e-3, rtol=1e-3)
 
 
+def test_an_earlier_run_needs_its_checkpoint(spec, checkpoint):
+    earlier = prepare(replace(spec, features=checkpoint)).spec
+    assert prepare(earlier).spec == earlier
+    saved(Path(checkpoint), resnet_state(seed=4))
+    with pytest.raises(DataError, match="the checkpoint of the earlier run, got another"):
+        prepare(earlier)
+
+
 @pytest.mark.parametrize(
     ("changed", "words"),
     [

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -134,6 +137,48 @@ def test_what_is_no_image_is_refused(images, pixels, words):
         check_images(images, pixels)
     with pytest.raises(DataError, match=words):
         pretrained_features(images, pixels=pixels)
+
+
+@pytest.mark.parametrize(
+    "images", [torch.ones(3, 3, 8, 8, dtype=torch.bool), torch.ones(3, 3, 8, 8).to_sparse()]
+)
+def test_what_holds_no_pixels_is_refused(images):
+    with pytest.raises(DataError, match="expected a dense tensor of numbers"):
+        pretrained_features(images, pixels=Pixels.UNIT)
+
+
+def test_arguments_of_another_kind_are_refused():
+    """In a process of its own: here types are checked before."""
+    code = """
+import numpy, torch, localelastic
+images = torch.zeros(2, 3, 8, 8)
+for given, more in [
+    (numpy.zeros((2, 3, 8, 8)), {}),
+    (images, {"pixels": "signed"}),
+    (images, {"classifier": torch.nn.Identity()}),
+]:
+    try:
+        localelastic.pretrained_features(given, **more)
+    except localelastic.SettingError as error:
+        print(str(error).partition(", got")[0])
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    said = ran.stdout.splitlines()
+    assert [line.split()[1] for line in said] == ["images", "pixels", "classifier"], ran
+
+
+def test_a_classifier_that_trains_is_refused(classifier):
+    classifier.module.layer1.train()
+    with pytest.raises(ModelError, match="call its eval"):
+        pretrained_features(draw(), pixels=Pixels.UNIT, classifier=classifier)
+
+
+def test_a_classifier_that_sees_the_same_in_all_images_is_refused(classifier):
+    torch.nn.init.zeros_(classifier.module.layer4[-1].bn2.weight)
+    torch.nn.init.zeros_(classifier.module.layer4[-1].downsample[1].weight)
+    task = Task(Examples.of(draw(2), ids="ab"), Examples.of(draw(2), ids="cd"))
+    with pytest.raises(DataError, match="the same features for all"):
+        on_features(task, pixels=Pixels.UNIT, classifier=classifier)
 
 
 def test_a_network_without_a_linear_layer_has_no_penultimate_features():

@@ -126,6 +126,9 @@ def broken(state, **changes):
         (broken(resnet_state(), extra=torch.zeros(1)), "extra"),
         (broken(resnet_state(), layer3__0__conv1__weight=None), "got no layer3"),
         (broken(resnet_state(), fc__weight=torch.zeros(3)), r"fc.weight: shape \(3,\)"),
+        (broken(resnet_state(), conv1__weight=torch.zeros(4, 1, 7, 7)), "3 colours, got conv1"),
+        (broken(resnet_state(), fc__weight=torch.zeros(0, 32)), r"fc.weight of shape \(0, 32\)"),
+        (broken(resnet_state(), fc__bias=torch.full((1000,), torch.nan)), "infinity in fc.bias"),
         (
             broken(resnet_state(), layer1__0__conv2__weight=torch.zeros(4, 3, 3, 3)),
             "layer1.0.conv2 that does not fit",

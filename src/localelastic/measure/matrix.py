@@ -21,7 +21,7 @@ from localelastic.change import (
     has_slope,
 )
 from localelastic.data.examples import Examples
-from localelastic.errors import MeasurementError, ModelError, SettingError
+from localelastic.errors import MeasurementError, ModelError, SettingError, expect_kinds
 from localelastic.matrix import (
     BlockStore,
     SimilarityMatrix,
@@ -36,7 +36,6 @@ from localelastic.matrix import (
 from localelastic.measure.resolve import (
     PredictionLike,
     expect_function,
-    expect_kinds,
     expect_progress,
     question_for,
 )

@@ -114,16 +114,6 @@ def as_examples(value: Any, name: str) -> Examples:
     return value if isinstance(value, Examples) else Examples.of(value)
 
 
-def expect_kinds(**arguments: tuple[object, Any]) -> None:
-    """Refuse arguments of another kind, such as a name or a class where an object is due."""
-    for name, (value, kind) in arguments.items():
-        if not isinstance(value, kind):
-            wanted = getattr(kind, "__name__", str(kind))
-            hint = "; wrap tensors as Examples.of(...)" if "Examples" in wanted else ""
-            got = " ".join(repr(value).split())[:80]
-            raise SettingError(f"expected {name} to be of {wanted}, got {got}{hint}")
-
-
 def expect_function(**arguments: object) -> None:
     """Refuse what can neither be called nor is one of our objects, and bare classes."""
     for name, value in arguments.items():

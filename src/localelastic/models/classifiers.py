@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -134,17 +135,21 @@ def shipped_classifier() -> Classifier:
     return Classifier(network.eval(), "EfficientNet-Lite0", grey, (128.0, 128.0, 128.0))
 
 
-def load_classifier(path: Path) -> Classifier:
+def load_classifier(path: str | os.PathLike[str]) -> Classifier:
     """A ResNet from a checkpoint in torchvision's format.
 
     Args:
         path: a state dict saved by ``torch.save``, or a dictionary with one under ``state_dict``.
             Nothing but tensors is read from it: no code of the file is run.
 
+    Returns:
+        Of photographs as ImageNet's are scaled, in eval mode.
+
     Raises:
         ReadError: no such file, or not one of ``torch.save``.
         ModelError: other weights in it.
     """
+    path = Path(path)
     try:
         found = torch.load(path, map_location="cpu", weights_only=True)
     except OSError as error:
@@ -154,7 +159,7 @@ def load_classifier(path: Path) -> Classifier:
     except (RuntimeError, pickle.UnpicklingError, EOFError, ValueError, KeyError) as error:
         raise ReadError(
             f"expected in {path} a state dict saved by torch.save(model.state_dict(), file), got "
-            f"something else ({type(error).__name__}); save it so"
+            f"another or a damaged file ({type(error).__name__}); save or copy it again"
         ) from None
     try:
         with torch.random.fork_rng(devices=[]):
@@ -176,4 +181,7 @@ def _state(found: Any) -> dict[str, Tensor]:
         found = found["state_dict"]
     if not isinstance(found, Mapping) or not all(isinstance(v, Tensor) for v in found.values()):
         raise ModelError(f"expected weights by name, got {type(found).__name__}; save a state dict")
+    broken = [name for name, weight in found.items() if not torch.isfinite(weight).all()]
+    if broken:
+        raise ModelError(f"expected finite weights, got NaN or infinity in {', '.join(broken[:3])}")
     return {str(name).removeprefix("module."): weight for name, weight in found.items()}

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from localelastic.data.scaling import Pixels
 from localelastic.data.task import Task
-from localelastic.errors import DataError
+from localelastic.errors import DataError, ModelError, expect_kinds
 from localelastic.models.classifiers import SIDE, Classifier, last_linear, shipped_classifier
 from localelastic.shapes import Inputs, Progress, silent
 
@@ -48,11 +48,23 @@ def pretrained_features(
 
     Raises:
         DataError: no images, or values beyond the scale, or not finite.
-        SettingError: no classifier was given, and its package is not installed.
+        ModelError: a classifier in train mode.
+        SettingError: an argument of another kind; or no classifier was given, and its package is
+            not installed.
     """
+    expect_kinds(
+        images=(images, Tensor), pixels=(pixels, Pixels), classifier=(classifier, Classifier | None)
+    )
+    if images.layout is not torch.strided or images.dtype is torch.bool or images.is_complex():
+        raise DataError(
+            "expected a dense tensor of numbers as images, got one of "
+            f"{images.dtype} with layout {images.layout}; convert it first"
+        )
     images = images if images.is_floating_point() else images.to(torch.get_default_dtype())
     check_images(images, pixels)
     classifier = shipped_classifier() if classifier is None else classifier
+    if any(module.training for module in classifier.module.modules()):
+        raise ModelError("expected a classifier in eval mode, got one that trains; call its eval()")
     seen, side = [], side_of(images.shape[1:])
     for block in images.split(_BLOCK):
         photographs = classifier.inputs(as_photographs(block, pixels, side=side))
@@ -73,7 +85,10 @@ def on_features(
 ) -> Task:
     """The same examples, of which a network sees the features of both sides taken together.
 
-    Arguments and errors are those of :func:`pretrained_features`.
+    Arguments and errors are those of :func:`pretrained_features`, and beside them:
+
+    Raises:
+        DataError: the classifier sees the same in all images.
     """
     n = len(task.primary)
     features = pretrained_features(
@@ -82,6 +97,11 @@ def on_features(
         classifier=classifier,
         progress=progress,
     )
+    if not features.any():
+        raise DataError(
+            "expected a classifier that tells images apart, got the same features for all; are its "
+            "weights those of a trained one?"
+        )
     return Task(
         replace(task.primary, inputs=features[:n]), replace(task.auxiliary, inputs=features[n:])
     )

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from localelastic.errors import ModelError
 
 State = Mapping[str, Tensor]
+COLOURS = 3
 
 _NAMES: dict[tuple[str, tuple[int, ...]], str] = {
     ("basic", (2, 2, 2, 2)): "ResNet-18",
@@ -40,7 +41,12 @@ class ImageResNet(nn.Module):
 
     def __init__(self, state: State):
         super().__init__()
-        stem = _weight(state, "conv1", 4)
+        stem, last = _weight(state, "conv1", 4), _weight(state, "fc", 2)
+        if stem.shape[1] != COLOURS or not last.numel():
+            raise ModelError(
+                f"{_EXPECTED} for photographs of {COLOURS} colours, got conv1.weight of shape "
+                f"{tuple(stem.shape)} and fc.weight of shape {tuple(last.shape)}"
+            )
         self.conv1 = nn.Conv2d(stem.shape[1], len(stem), stem.shape[2], 2, 3, bias=False)
         self.bn1 = nn.BatchNorm2d(len(stem))
         self.relu = nn.ReLU()
@@ -53,7 +59,6 @@ class ImageResNet(nn.Module):
             ]
             self.add_module(f"layer{stage}", nn.Sequential(*blocks))
         self.avgpool = nn.AdaptiveAvgPool2d(1)
-        last = _weight(state, "fc", 2)
         self.fc = nn.Linear(last.shape[1], len(last))
         try:
             self.load_state_dict(dict(state))

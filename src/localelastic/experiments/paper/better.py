@@ -12,9 +12,9 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from localelastic.cluster import N_NETWORKS, KMeans, chance_accuracy
-from localelastic.data import load_examples
+from localelastic.data import Pixels, load_examples
 from localelastic.data.origin import Origin
-from localelastic.errors import MeasurementError
+from localelastic.errors import DataError, MeasurementError
 from localelastic.experiments.cells import survivors
 from localelastic.experiments.experiment import PARALLEL, Cost, Costs, Experiment, Request
 from localelastic.experiments.published import columns_of, published
@@ -38,6 +38,7 @@ from localelastic.experiments.tables.recipes import (
 )
 from localelastic.experiments.tables.settings import Setting
 from localelastic.experiments.tables.table import CHANCE, drawn
+from localelastic.models import check_images
 from localelastic.models.classifiers import has_shipped_classifier
 from localelastic.report.experiment import Picture
 from localelastic.report.experiment_record import ExperimentRecord, Quantity
@@ -157,7 +158,7 @@ class Better(Experiment):
         table = _choice(candidates, developed, values, request.workers, progress)
         chosen = max(table, key=lambda recipe: table[recipe])
         rows = _rows(chosen, _at(DEFAULTS[self._dataset], scale), _at(PRINTED, scale))
-        rows |= self._on_features(scale, notes)
+        rows |= self._on_features(scale, reported.values(), notes)
         values = kernels(rows, reported.values(), "networks to report on")
         quantities = [*self._quantities(rows, reported, values), *_ranking(table)]
         return ExperimentRecord(
@@ -186,7 +187,9 @@ class Better(Experiment):
             tuple(notes),
         )
 
-    def _on_features(self, scale: BetterScale, notes: list[str]) -> dict[Recipe, str]:
+    def _on_features(
+        self, scale: BetterScale, of: Iterable[tuple[Sample, Pair]], notes: list[str]
+    ) -> dict[Recipe, str]:
         """The rows of a network that is shown what a classifier of photographs sees."""
         if self._dataset == "MNIST":
             return {}
@@ -197,6 +200,12 @@ class Better(Experiment):
             )
             return {}
         recipe = _at(ON_FEATURES, scale)
+        try:
+            for part in (sample.part(pair, recipe.training) for sample, pair in of):
+                check_images(part.task().primary.inputs, Pixels[part.pixels])
+        except DataError as error:
+            notes.append(f"There are no rows of pretrained features: {error}.")
+            return {}
         alone = Setting(KMeans(), "kernelized", FEATURES)
         return {
             recipe: f"{WITH_FEATURES}: {recipe.label}",
