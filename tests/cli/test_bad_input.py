@@ -66,6 +66,7 @@ OPTIONS = [
     ("--image-size 16", "--image-size|2 arguments"),
     ("--pixels grey", "--pixels|signed, unit, raw|'grey'"),
     ("--labels y.txt", "data that has its own"),
+    ("--features=", "--features to be pretrained or a checkpoint"),
     # the network
     ("--network resnext", "--network|cnn, cnn-linear|'resnext'"),
     ("--network cnn", "CNN expects images|16 x 16|(6,)"),

@@ -144,3 +144,11 @@ def test_colour_images_vary_while_a_network_of_convolutions_learns(shape, networ
     X = np.random.default_rng(0).random((16, *shape)).astype(np.float32)
     model = LocalElasticityClustering(network=network, n_networks=1, random_state=0)
     assert len(model.fit(X[:10], X[10:]).training_.losses) == epochs
+
+
+def test_inside_inference_mode():
+    X, auxiliary, _ = groups()
+    model = LocalElasticityClustering(warm_up=WarmUp(1), n_networks=1, random_state=0)
+    expected = model.fit(X, auxiliary).similarity_.values
+    with torch.inference_mode():
+        np.testing.assert_array_equal(model.fit(X, auxiliary).similarity_.values, expected)

@@ -112,7 +112,7 @@ def _spec_of(given: Mapping[str, Any]) -> ClusterSpec:
     values: dict[str, Any] = {name: _frozen(given[name]) for name in names}
     if values["data"] not in SHIPPED:
         values["data"] = _absolute(Path(values["data"]))
-    if values.get("features", PRETRAINED) != PRETRAINED:
+    if values.get("features", PRETRAINED) not in (PRETRAINED, ""):
         values["features"] = _absolute(Path(values["features"]))
     if "labels" in values:
         values["labels"] = _absolute(values["labels"])

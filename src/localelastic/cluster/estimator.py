@@ -123,6 +123,7 @@ class LocalElasticityClustering(ClusterMixin, BaseEstimator):  # type: ignore[mi
         self.clustering = clustering
         self.random_state = random_state
 
+    @torch.inference_mode(mode=False)
     def fit(self, X: Any, X_auxiliary: Any) -> LocalElasticityClustering:
         """Train, measure, cluster.
 

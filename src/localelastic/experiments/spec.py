@@ -149,6 +149,10 @@ class ClusterSpec:
                 "--neighbours needs --clustering neighbours, got --clustering k-means; "
                 "leave one out"
             )
+        if self.features == "":
+            raise SettingError(
+                f"expected --features to be {PRETRAINED} or a checkpoint, got an empty name"
+            )
         if self.features is not None and self.warm_up == "photographs":
             raise SettingError(
                 "--warm-up photographs moves and mirrors images, got --features, where a network "

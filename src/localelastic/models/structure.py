@@ -54,7 +54,7 @@ def _unfit(model: nn.Module, layers: Layers) -> str | None:
     if readout.out_features != 1:
         return "there is more than one output"
     if not all(p.requires_grad for p in parameters):
-        return "some parameters are frozen"
+        return "some parameters are frozen or left out of layers="
     if (
         len({(p.dtype, p.device.type) for p in parameters}) > 1
         or parameters[0].device.type != "cpu"

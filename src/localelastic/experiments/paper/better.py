@@ -122,7 +122,7 @@ class Better(Experiment):
         data = Origin.of_examples(shipped if request.data is None else request.data)
         classes = load_examples(data.place).class_names
         pairs = DEVELOPMENT[self._dataset][: scale.pairs]
-        candidates = [_at(recipe, scale) for recipe in CANDIDATES[self._dataset]]
+        candidates = list(dict.fromkeys(_at(one, scale) for one in CANDIDATES[self._dataset]))
         developed = [
             (Sample(data, classes, scale.n, seed), pair)
             for pair in pairs
@@ -281,10 +281,10 @@ def _choice(
     several = Parallel(workers, prefer="threads", return_as="generator")
     means = several(delayed(mean)(recipe) for recipe in candidates)
     table = {}
-    for recipe, value in zip(candidates, means, strict=True):
+    for done, (recipe, value) in enumerate(zip(candidates, means, strict=True), start=1):
         if not np.isnan(value):
             table[recipe] = value
-        progress("candidates", len(table), len(candidates))
+        progress("candidates", done, len(candidates))
     return table
 
 
