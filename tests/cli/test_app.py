@@ -42,7 +42,12 @@ def test_help(called, columns):
 
 def test_every_setting_has_an_option(called):
     _, out = called("cluster", "--help", columns=200)
-    names = {field.name for field in fields(ClusterSpec)} - {"data", "data_sha256", "version"}
+    names = {field.name for field in fields(ClusterSpec)} - {
+        "data",
+        "data_sha256",
+        "features_sha256",
+        "version",
+    }
     missing = [name for name in names if f"--{name.replace('_', '-')} " not in out]
     assert missing == []
     for default in (ClusterSpec.sampling, ClusterSpec.clustering, ClusterSpec.similarity):
