@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch.nn import functional
 
+from localelastic.data.origin import Origin
 from localelastic.errors import DataError, MeasurementError, ModelError, ReadError, SettingError
 from localelastic.experiments import Request, experiment_named, run_experiment, write_experiment
 from localelastic.experiments.paper.figure5 import Figure5
@@ -60,8 +61,8 @@ def views(photos, kind, count, *, label=None):
 @pytest.mark.parametrize("batch", [1, 2])
 def test_a_step_is_the_one_by_hand(photos, checkpoint, batch):
     stepped, probes = views(photos, "tabby", batch, label=281), views(photos, "warplane", 3)
-    found = take(Step(str(checkpoint), "", stepped, probes, (0.05, 0.1)))
-    network = classifier_at(str(checkpoint))
+    found = take(Step(Origin(str(checkpoint)), stepped, probes, (0.05, 0.1)))
+    network = classifier_at(Origin(str(checkpoint)))
 
     def inputs(chosen):
         squares = np.stack([v.square() for v in chosen])
@@ -87,7 +88,9 @@ def test_a_step_is_the_one_by_hand(photos, checkpoint, batch):
 
 
 def test_without_a_class_the_first_choice_is_stepped_on(photos, checkpoint):
-    step = Step(str(checkpoint), "", views(photos, "tabby", 1), views(photos, "tabby", 1), (0.1,))
+    step = Step(
+        Origin(str(checkpoint)), views(photos, "tabby", 1), views(photos, "tabby", 1), (0.1,)
+    )
     found = take(step)
     assert found.labels == (found.top[0],) == (found.step_top[0],)
 
@@ -100,11 +103,11 @@ def test_a_classifier_of_other_classes_is_refused(photos, tmp_path):
 
 def test_steps_that_diverge_are_left_out(photos, checkpoint):
     one = views(photos, "tabby", 1, label=281)
-    found = take(Step(str(checkpoint), "", one, one, (0.1, 1e30)))
+    found = take(Step(Origin(str(checkpoint)), one, one, (0.1, 1e30)))
     assert np.isfinite(found.kl[0]).all()
     assert np.isnan(found.kl[1]).all()
     with pytest.raises(MeasurementError, match="smaller step size"):
-        take(Step(str(checkpoint), "", one, one, (1e30,)))
+        take(Step(Origin(str(checkpoint)), one, one, (1e30,)))
 
 
 def test_the_step_size_is_the_nearest_on_a_logarithmic_scale():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,6 +14,7 @@ from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
 from localelastic.data import Examples
+from localelastic.data.origin import Origin
 from localelastic.data.photos import (
     CENTRE,
     Frame,
@@ -99,15 +99,13 @@ class Step:
     """One step, taken anew at each step size; a cell.
 
     Args:
-        classifier: path of a checkpoint, empty for the one a package ships.
-        digest: of the checkpoint.
+        classifier: a checkpoint; the one that a package ships if ``None``.
         step_on: one photograph or a mini-batch.
         probes: looked at before and after.
         lrs: step sizes of plain SGD.
     """
 
-    classifier: str
-    digest: str
+    classifier: Origin | None
     step_on: tuple[View, ...]
     probes: tuple[View, ...]
     lrs: tuple[float, ...]
@@ -299,8 +297,9 @@ def in_folder(
     views = []
     for i in order.tolist():
         read_photo(files[i])  # one that cannot be read is said before any work
-        digest = sha256(files[i].read_bytes()).hexdigest()
-        views.append(View(str(files[i]), f"{name}/{files[i].stem}", CENTRE, labels[name], digest))
+        origin = Origin.of_file(files[i])
+        label = f"{name}/{files[i].stem}"
+        views.append(View(origin.place, label, CENTRE, labels[name], origin.sha256))
     return tuple(views)
 
 
@@ -321,20 +320,20 @@ def thumbnails(views: Sequence[View]) -> UInt8[np.ndarray, "m s s 3"]:
 
 
 @cache
-def classifier_at(path: str) -> Classifier:
-    """Loaded once in each process; the one that a package ships if empty."""
-    return load_classifier(Path(path)) if path else shipped_classifier()
+def classifier_at(origin: Origin | None) -> Classifier:
+    """Loaded once in each process; the one that a package ships if ``None``."""
+    return shipped_classifier() if origin is None else load_classifier(origin.place)
 
 
-def checkpoint(request: Request) -> tuple[str, str]:
-    """Path and digest of the classifier, which is loaded, so that a wrong one is said first.
+def checkpoint(request: Request) -> Origin | None:
+    """Of the classifier, which is loaded, so that a wrong one is said first.
 
     Raises:
         InputError: it cannot be had.
     """
-    path = "" if request.classifier is None else str(request.classifier)
-    classifier_at(path)
-    return path, sha256(Path(path).read_bytes()).hexdigest() if path else ""
+    origin = None if request.classifier is None else Origin.of_file(request.classifier)
+    classifier_at(origin)
+    return origin
 
 
 def same_settings(network: Classifier) -> dict[str, str]:

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from localelastic.data.origin import Origin
 from localelastic.data.photos import SHIPPED
 from localelastic.experiments.experiment import PARALLEL, Cost, Costs, Experiment, Request
 from localelastic.experiments.photo_changes import KL, RANKS, RELATIVE, Changes, numbers
@@ -104,24 +105,23 @@ class Figure5(Experiment):
     def measure(self, request: Request, progress: Progress) -> ExperimentRecord:
         """Look at all step sizes once, then step on every update photograph at one of them."""
         counts = COUNTS[request.scale]
-        path, digest = checkpoint(request)
+        classifier = checkpoint(request)
         request, choices, notes = settled(
             request,
             partial(chosen, request, counts),
             "Every photograph was taken, so seeds had nothing to choose: one is run.",
         )
-        first = _steps(choices[0], path, digest, counts.lrs)[:1]
+        first = _steps(choices[0], classifier, counts.lrs)[:1]
         (looked,) = take_all(first, request, progress, "step sizes")
         n_similar = len(choices[0].similar)
         printed = as_printed("figure5")
         wanted = printed["tabby update: KL on one tiger cat"]
         lr = nearest_lr(counts.lrs, looked.kl[:, :n_similar].mean(1).tolist(), wanted)
-        steps = [step for one in choices for step in _steps(one, path, digest, (lr,))]
+        steps = [step for one in choices for step in _steps(one, classifier, (lr,))]
         taken = iter(take_all(steps, request, progress, "steps"))
         runs = [[next(taken) for _ in one.update] for one in choices]
         changes = [_changes(run, one) for run, one in zip(runs, choices, strict=True)]
         found = [numbers(one) for one in changes]
-        quantities = tuple(_quantities(found, printed))
         return ExperimentRecord(
             self.name,
             self.title,
@@ -132,9 +132,9 @@ class Figure5(Experiment):
             _meaning(request),
             request.scale,
             request.seeds,
-            quantities,
+            tuple(_quantities(found, printed)),
             {
-                **same_settings(classifier_at(path)),
+                **same_settings(classifier_at(classifier)),
                 "photographs": _photographs(request, choices[0]),
                 "labels stepped on": ", ".join(
                     dict.fromkeys(class_name(t.labels[0]) for run in runs for t in run)
@@ -168,9 +168,9 @@ class Figure5(Experiment):
         )
 
 
-def _steps(one: Chosen, path: str, digest: str, lrs: tuple[float, ...]) -> list[Step]:
+def _steps(one: Chosen, classifier: Origin | None, lrs: tuple[float, ...]) -> list[Step]:
     probes = (*one.similar, *one.dissimilar)
-    return [Step(path, digest, (view,), probes, lrs) for view in one.update]
+    return [Step(classifier, (view,), probes, lrs) for view in one.update]
 
 
 def _changes(run: list[Taken], one: Chosen) -> Changes:

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from localelastic.data.origin import Origin
 from localelastic.data.photos import SHIPPED
 from localelastic.experiments.experiment import PARALLEL, Cost, Costs, Experiment, Request
 from localelastic.experiments.photo_subject import (
@@ -71,11 +72,11 @@ class Chosen:
         """In the order of ``TESTS``."""
         return (self.like_first, self.like_second, *self.neither)
 
-    def steps(self, path: str, digest: str, lrs: tuple[float, ...]) -> list[Step]:
+    def steps(self, classifier: Origin | None, lrs: tuple[float, ...]) -> list[Step]:
         """In the order of ``WAYS``."""
         first, second = self.pair
         return [
-            Step(path, digest, views, self.probes, lrs)
+            Step(classifier, views, self.probes, lrs)
             for views in ((first, second), (first,), (second,))
         ]
 
@@ -128,18 +129,18 @@ class Figure6(Experiment):
     def measure(self, request: Request, progress: Progress) -> ExperimentRecord:
         """Look at all step sizes with the first pair, then step on every pair at one of them."""
         counts = COUNTS[request.scale]
-        path, digest = checkpoint(request)
+        classifier = checkpoint(request)
         request, choices, notes = settled(
             request,
             partial(chosen, request, counts),
             "Seeds chose the same photographs each time: one is run.",
         )
-        first = choices[0].steps(path, digest, counts.lrs)[:1]
+        first = choices[0].steps(classifier, counts.lrs)[:1]
         (looked,) = take_all(first, request, progress, "step sizes")
         printed = as_printed("figure6")
         wanted = printed["mini-batch tabby+warplane: KL tabby"]
         lr = nearest_lr(counts.lrs, looked.kl[:, 0].tolist(), wanted)
-        steps = [step for one in choices for step in one.steps(path, digest, (lr,))]
+        steps = [step for one in choices for step in one.steps(classifier, (lr,))]
         taken = iter(take_all(steps, request, progress, "steps"))
         runs = [[next(taken) for _ in WAYS] for _ in choices]
         found = [numbers(run) for run in runs]
@@ -155,7 +156,7 @@ class Figure6(Experiment):
             request.seeds,
             tuple(_quantities(found, printed)),
             {
-                **same_settings(classifier_at(path)),
+                **same_settings(classifier_at(classifier)),
                 "photographs": _photographs(request),
                 "labels stepped on": " and ".join(class_name(y) for y in runs[0][0].labels),
                 "mini-batch": "one step down the mean loss of the two",
