@@ -10,6 +10,7 @@ from localelastic.cluster import cluster_matrix, clustering_accuracy
 from localelastic.errors import SettingError
 from localelastic.matrix import SimilarityMatrix
 from localelastic.similarity import Kernelized, Relative
+from worlds import unchecked
 
 
 def matrix(values, similarity=Kernelized()):
@@ -100,3 +101,5 @@ def test_suggestions_are_repeatable_and_need_examples():
     assert suggest_clusters(groups(3), most=4) == suggest_clusters(groups(3), most=4)
     with pytest.raises(SettingError, match="at most 4 clusters"):
         suggest_clusters(groups(2, n=20), most=8)
+    with pytest.raises(SettingError, match="matrix to be of SimilarityMatrix"):
+        unchecked(suggest_clusters)(np.ones((30, 30)))

@@ -13,7 +13,8 @@ from localelastic.cluster.scores import (
     match_clusters,
     score_clusters,
 )
-from localelastic.errors import ClassError, DataError
+from localelastic.errors import ClassError, DataError, SettingError
+from worlds import unchecked
 
 PAIRS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3)), min_size=1, max_size=12)
 TWO = ["a"] * 10 + ["b"] * 10
@@ -91,6 +92,36 @@ def test_labels_of_left_out_examples_are_refused():
         score_clusters(list("aabb"), np.array([-1, 0, 1, -1]))
 
 
-def test_one_class_per_label():
-    with pytest.raises(ClassError, match="got 3 classes for 2 labels"):
-        clustering_accuracy(list("abb"), np.array([0, 1]))
+@pytest.mark.parametrize("score", [clustering_accuracy, match_clusters, score_clusters])
+@pytest.mark.parametrize(
+    ("classes", "labels", "error", "words"),
+    [
+        (list("abb"), [0, 1], ClassError, "got 3 classes for 2 labels"),
+        ([], [], ClassError, r"row of classes.*\(0,\)"),
+        ([["a"], ["b"]], [0, 1], ClassError, r"row of classes.*\(2, 1\)"),
+        ([0.0, np.nan], [0, 1], ClassError, "none for 1 .first: position 1."),
+        (["a", None], [0, 1], ClassError, "none for 1 .first: position 1."),
+        (list("ab"), [0.0, 1.0], DataError, "whole numbers, got an array of float64"),
+        (list("ab"), [[0], [1]], DataError, r"shape \(2, 1\)"),
+    ],
+)
+def test_one_class_and_one_label_for_each_example(score, classes, labels, error, words):
+    with pytest.raises(error, match=words):
+        unchecked(score)(classes, np.array(labels, dtype=None if labels else int))
+
+
+def test_labels_may_be_a_list():
+    assert unchecked(score_clusters)(list("aabb"), [0, 0, 1, 1]).accuracy == 1
+
+
+@pytest.mark.parametrize(
+    ("classes", "settings", "error"),
+    [
+        ([], {"n_clusters": 2}, ClassError),
+        (TWO, {"n_clusters": 0}, SettingError),
+        (TWO, {"n_clusters": 2, "draws": 0}, SettingError),
+    ],
+)
+def test_chance_of_nothing_is_refused(classes, settings, error):
+    with pytest.raises(error):
+        chance_accuracy(classes, **settings)

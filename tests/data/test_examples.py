@@ -82,6 +82,10 @@ def test_duplicates_are_told_from_near_ones():
     assert Examples.of(one).duplicates() == ()
 
 
+def test_complex_numbers_keep_their_imaginary_part():
+    assert Examples.of(np.array([[1j]])).inputs.item() == 1j
+
+
 def test_a_target_that_is_not_finite_is_kept():
     assert Examples.of([[0.0]], targets=[float("nan")]).targets.isnan().all()
 

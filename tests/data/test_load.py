@@ -13,6 +13,7 @@ from localelastic.data import Pixels, load_examples
 from localelastic.data.load import SHIPPED, SOURCES
 from localelastic.data.reading import Options
 from localelastic.errors import LocalElasticError, ReadError, SettingError
+from worlds import unchecked
 
 
 def one_of_each(folder):
@@ -78,6 +79,7 @@ def test_damage_is_always_told_by_our_own_errors(whole, tmp_path, data):
         ("folder.csv", "empty folder"),
         ("a.csv/b.csv", "no such path"),
         ("x" * 5000, "OSError"),
+        (None, "path or the name of examples, got None"),
     ],
 )
 def test_refused(tmp_path, monkeypatch, name, words):
@@ -88,7 +90,7 @@ def test_refused(tmp_path, monkeypatch, name, words):
         (tmp_path / file).touch()
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(ReadError, match=words):
-        load_examples(name)
+        unchecked(load_examples)(name)
 
 
 def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):

@@ -192,7 +192,7 @@ def test_missing_folders_and_photographs_are_said(photos, checkpoint, tmp_path):
         here = folder(tmp_path / str(i), kinds)
         with pytest.raises(DataError, match=said):
             run_experiment(experiment, request_for(here, checkpoint))
-    with pytest.raises(ReadError, match="got nothing"):
+    with pytest.raises(ReadError, match="no such folder"):
         run_experiment(Figure5(), request_for(tmp_path / "nowhere", checkpoint))
     here = folder(tmp_path / "broken", {"tabby": 1, "tiger-cat": 1, "warplane": 1})
     (here / "warplane" / "00.png").write_bytes(b"hello")

@@ -60,7 +60,7 @@ def test_settings_left_out_are_the_usual_ones(tmp_path):
 
 
 DAMAGED = {
-    "not JSON": ("{", "expected the spec.json of a run"),
+    "not JSON": ("{", "the spec.json of a run, got no JSON"),
     "cut short": (SPEC.to_json()[:200], "expected the spec.json of a run"),
     "empty": ("", "expected the spec.json of a run"),
     "deep": ("[" * 100_000, "expected the spec.json of a run"),

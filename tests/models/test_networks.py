@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from localelastic.errors import ModelError
+from localelastic.errors import ModelError, SettingError
 from localelastic.models import CNN, NETWORKS, ResNet, TwoLayer, build_network, default_network
 from worlds import paper_networks, points
 
@@ -62,6 +62,11 @@ def test_what_a_network_cannot_take_is_refused():
         CNN((1, 12, 40))
     with pytest.raises(ModelError, match="choose one of: cnn,"):
         build_network("cmm", (1, 28, 28), seed=0)
+    for name in NETWORKS:
+        with pytest.raises(SettingError, match="width to be a whole number of 1 or more, got 0"):
+            build_network(name, (1, 28, 28), width=0, seed=0)
+    with pytest.raises(ModelError, match=r"hold numbers, got the shape \(0,\)"):
+        build_network("two-layer", (0,), seed=0)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
 from localelastic.cluster.clusterings import Clustering, Neighbours, cluster_matrix
-from localelastic.errors import SettingError
+from localelastic.errors import SettingError, expect_kinds
 from localelastic.matrix import SimilarityMatrix
 from localelastic.shapes import Progress, Square, silent
 
@@ -60,8 +60,9 @@ def suggest_clusters(
         progress: told as numbers are tried.
 
     Raises:
-        SettingError: fewer examples than ten per cluster, or than 20.
+        SettingError: fewer examples than ten per cluster, or than 20, or no similarity matrix.
     """
+    expect_kinds(matrix=(matrix, SimilarityMatrix))
     n = len(matrix.ids)
     if n < LEAST:
         raise SettingError(

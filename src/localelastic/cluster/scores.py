@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from localelastic.errors import ClassError, DataError
+from localelastic.errors import ClassError, DataError, expect_whole
 from localelastic.shapes import Labels
 
 
@@ -43,14 +44,15 @@ def score_clusters(
         seed: of these draws.
 
     Raises:
-        ClassError: not one class per label.
-        DataError: labels below 0.
+        ClassError: not one class per label, or a missing one.
+        DataError: labels that are no whole numbers, or below 0.
     """
+    _, table = _contingency(classes, labels)
     return Scores(
-        accuracy=clustering_accuracy(classes, labels),
+        accuracy=_matched(table) / len(labels),
         ari=float(adjusted_rand_score(classes, labels)),
         nmi=float(normalized_mutual_info_score(classes, labels)),
-        chance=chance_accuracy(classes, int(labels.max()) + 1, draws=draws, seed=seed),
+        chance=chance_accuracy(classes, table.shape[1], draws=draws, seed=seed),
     )
 
 
@@ -61,8 +63,8 @@ def clustering_accuracy(classes: Sequence[str], labels: Labels) -> float:
     With two of each this is ``1/2 + |correct/n - 1/2|``.
 
     Raises:
-        ClassError: not one class per label.
-        DataError: labels below 0.
+        ClassError: not one class per label, or a missing one.
+        DataError: labels that are no whole numbers, or below 0.
 
     Example:
         >>> clustering_accuracy(["cat", "cat", "dog", "dog"], np.array([1, 1, 0, 1]))
@@ -79,8 +81,8 @@ def match_clusters(classes: Sequence[str], labels: Labels) -> tuple[str | None, 
     that is left for it.
 
     Raises:
-        ClassError: not one class per label.
-        DataError: labels below 0.
+        ClassError: not one class per label, or a missing one.
+        DataError: labels that are no whole numbers, or below 0.
 
     Example:
         >>> match_clusters(["cat", "cat", "dog", "dog"], np.array([1, 1, 0, 2]))
@@ -102,9 +104,15 @@ def chance_accuracy(
 
     The matching is chosen after the labels are seen, so this lies above ``1 / n_clusters``: 0.588
     for two clusters in 20 examples of two equal classes.
+
+    Raises:
+        ClassError: no class, or a missing one.
+        SettingError: no cluster, or no draw.
     """
+    expect_whole(n_clusters, "n_clusters", 1)
+    expect_whole(draws, "draws", 1)
     rng = np.random.default_rng(seed)
-    names, rows = np.unique(np.asarray(classes), return_inverse=True)
+    names, rows = _coded(classes)
     tables = (
         _table(rows, rng.integers(n_clusters, size=len(rows)), len(names), n_clusters)
         for _ in range(draws)
@@ -112,13 +120,18 @@ def chance_accuracy(
     return float(np.mean([_matched(table) for table in tables])) / len(rows)
 
 
-def _contingency(
-    classes: Sequence[str], labels: Labels
-) -> tuple[np.ndarray, Int[np.ndarray, "classes k"]]:
-    """The distinct classes, and how many examples of each are in each cluster."""
-    if len(classes) != len(labels) or not len(labels):
+def _contingency(classes: Any, labels: Any) -> tuple[np.ndarray, Int[np.ndarray, "classes k"]]:
+    """The distinct classes, and how many examples of each are in each cluster; both checked."""
+    names, rows = _coded(classes)
+    labels = np.asarray(labels)
+    if labels.ndim != 1 or labels.dtype.kind not in "iu":
+        raise DataError(
+            f"expected labels as a row of whole numbers, got an array of {labels.dtype} and shape "
+            f"{labels.shape}"
+        )
+    if len(rows) != len(labels):
         raise ClassError(
-            f"expected one class per label, got {len(classes)} classes for {len(labels)} labels"
+            f"expected one class per label, got {len(rows)} classes for {len(labels)} labels"
         )
     left_out = int((labels < 0).sum())
     if left_out:
@@ -126,8 +139,22 @@ def _contingency(
             f"expected labels 0 .. k-1, got {left_out} below 0, which mark examples that were left "
             "out; score the clustered ones only: keep = labels >= 0"
         )
-    names, rows = np.unique(np.asarray(classes), return_inverse=True)
     return names, _table(rows, labels, len(names), int(labels.max()) + 1)
+
+
+def _coded(classes: Any) -> tuple[np.ndarray, Labels]:
+    """The distinct classes, and which of them each example has."""
+    known = np.asarray(classes)
+    if known.ndim != 1 or not len(known):
+        raise ClassError(f"expected a row of classes, one per example, got shape {known.shape}")
+    missing = [i for i, name in enumerate(classes) if name is None or name != name]  # NaN
+    if missing:
+        raise ClassError(
+            f"expected a class for each example, got none for {len(missing)} (first: position "
+            f"{missing[0]}); score those of known class only"
+        )
+    names, rows = np.unique(known, return_inverse=True)
+    return names, rows
 
 
 def _table(

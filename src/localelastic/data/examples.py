@@ -179,7 +179,8 @@ def _held(inputs: Any) -> Any:
         return inputs.to(torch.get_default_dtype()) if plain else inputs
     if isinstance(inputs, np.ndarray) or _is_numbers(inputs):
         tensor = as_tensor(inputs, "inputs")
-        return tensor if tensor.is_floating_point() else tensor.to(torch.get_default_dtype())
+        kept = tensor.is_floating_point() or tensor.is_complex()
+        return tensor if kept else tensor.to(torch.get_default_dtype())
     return mapped(lambda leaf: leaf, _arrays_as_tensors(inputs))
 
 

@@ -109,7 +109,8 @@ def _opened(file: Path) -> Image:
         return Image.open(file)
     except UnidentifiedImageError as error:
         raise ReadError(
-            f"expected nothing but images in the folder, got {file}; move it out if it is no image"
+            f"expected nothing but images in the folder, got {file}; move it out if it is no "
+            "image, or give the path of the file itself if the examples are in it"
         ) from error
 
 

@@ -81,6 +81,8 @@ def load_examples(
         >>> load_examples("mnist", pixels=Pixels.UNIT).shape
         (1, 28, 28)
     """
+    if not isinstance(source, str | os.PathLike):
+        raise ReadError(f"expected the path or the name of examples, got {source!r}")
     columns = (input_columns,) if isinstance(input_columns, str) else input_columns
     options = Options(
         labels=None if labels is None else Path(labels).expanduser(),

@@ -101,8 +101,8 @@ def primary_vs_auxiliary(
     )
 
 
-def _members(known: Sequence[str], wanted: Sequence[str | int], *, side: str) -> Members:
-    if isinstance(wanted, str):
+def _members(known: Sequence[str], wanted: Sequence[str | int] | int, *, side: str) -> Members:
+    if isinstance(wanted, str | int):
         raise ClassError(f"expected a list of {side} classes, got {wanted!r}; write [{wanted!r}]")
     names = [str(name) for name in wanted]
     if not names:

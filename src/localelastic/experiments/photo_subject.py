@@ -280,7 +280,9 @@ def in_folder(
     labels = {role.folder: role.label, role.synset: role.label, role.plain: None}
     name = next((name for name in labels if (folder / name).is_dir()), None)
     if name is None:
-        there = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
+        if not folder.is_dir():
+            raise ReadError(f"expected a folder of photographs, got {folder}: no such folder")
+        there = sorted(p.name for p in folder.iterdir())
         raise ReadError(
             f"expected a sub-folder {role.folder} (or {role.synset}) of photographs in {folder}, "
             f"or {role.plain}, of any class, got {', '.join(there[:8]) or 'nothing'}; "

@@ -174,8 +174,11 @@ class ClusterSpec:
         file = path / "spec.json" if path.is_dir() else path
         try:
             given = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            raise ReadError(f"expected the spec.json of a run, got {file}: {error}") from None
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise ReadError(f"expected the spec.json of a run, got {file}: {reason}") from None
+        except (ValueError, RecursionError):
+            raise ReadError(f"expected the spec.json of a run, got no JSON in {file}") from None
         needed, known = {"data", "primary"}, {field.name for field in fields(cls)}
         if not isinstance(given, dict) or not needed <= given.keys():
             raise ReadError(f"expected the spec.json of a run, got another content in {file}")

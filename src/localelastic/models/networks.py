@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from localelastic.errors import ModelError
+from localelastic.errors import ModelError, expect_whole
 from localelastic.shapes import Inputs, PerExample
 
 Shape = tuple[int, ...]
@@ -50,7 +50,7 @@ class TwoLayer(nn.Module):
         activation: Activation = Activation.RELU,
     ) -> None:
         super().__init__()
-        self.hidden = nn.Linear(prod(shape), width)
+        self.hidden = nn.Linear(_values(shape, width), width)
         self.readout = nn.Linear(width, 1)
         self.activation = activation
 
@@ -70,7 +70,7 @@ class ThreeLayer(nn.Module):
         activation: Activation = Activation.RELU,
     ) -> None:
         super().__init__()
-        self.first = nn.Linear(prod(shape), width)
+        self.first = nn.Linear(_values(shape, width), width)
         self.second = nn.Linear(width, width)
         self.readout = nn.Linear(width, 1)
         self.activation = activation
@@ -92,7 +92,7 @@ class ResNet(nn.Module):
         activation: Activation = Activation.RELU,
     ) -> None:
         super().__init__()
-        self.first = nn.Linear(prod(shape), width)
+        self.first = nn.Linear(_values(shape, width), width)
         self.second = nn.Linear(width, width)
         self.readout = nn.Linear(width, 1)
         self.activation = activation
@@ -115,6 +115,7 @@ class CNN(nn.Module):
 
     Raises:
         ModelError: an input that is not an image of at least 16 x 16.
+        SettingError: no unit.
     """
 
     def __init__(
@@ -126,6 +127,7 @@ class CNN(nn.Module):
                 "the CNN expects images of shape (channels, height, width), at least 16 x 16, "
                 f"got inputs of shape {shape}; use a two-layer network instead"
             )
+        _values(shape, width)
         channels, height, breadth = shape
         self.conv1 = nn.Conv2d(channels, 20, 5)
         self.conv2 = nn.Conv2d(20, 50, 5)
@@ -141,6 +143,19 @@ class CNN(nn.Module):
         hidden = pool(self.activation(self.conv2(hidden)), 2)
         hidden = self.activation(self.dense(hidden.flatten(1)))
         return self.readout(hidden).squeeze(1)
+
+
+def _values(shape: Shape, width: int) -> int:
+    """How many numbers an input has, in a network that has some of everything.
+
+    Raises:
+        ModelError: inputs without numbers.
+        SettingError: no hidden unit.
+    """
+    expect_whole(width, "width", 1)
+    if prod(shape) < 1:
+        raise ModelError(f"expected inputs that hold numbers, got the shape {tuple(shape)}")
+    return prod(shape)
 
 
 def _pooled(size: int) -> int:
