@@ -23,7 +23,7 @@ EXPERIMENTS = (
     Table(1, _costs(135, 3 * _HOUR), RIVALS),
     Table(2, _costs(160, 20 * _HOUR), RIVALS),
     Table(3, _costs(185, 12 * _HOUR), _CNN_RIVALS),
-    Table(4, _costs(900, 3 * _HOUR), _CNN_RIVALS),
+    Table(4, _costs(700, 3 * _HOUR), _CNN_RIVALS),
     Table(5, _costs(90, 5 * _HOUR)),
     Table(6, _costs(115, 2.5 * _HOUR)),
     Table(7, _costs(165, 3 * _HOUR)),
