@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import joblib
 import pytest
 import torch
 
@@ -50,6 +51,12 @@ def test_in_their_order_and_equal_ones_once(tmp_path):
     assert found[0] == found[2] == run([some[2]])[0]
     assert found[1] == run([some[0]])[0]
     assert lines(tmp_path) == ["2", "0", "1", "2", "0"]
+
+
+def test_in_a_backend_that_returns_all_at_the_end(tmp_path):
+    some = cells(tmp_path)
+    with joblib.parallel_config(backend="multiprocessing"):  # Ray's is a kind of it
+        assert run(some, workers=2) == run(some)
 
 
 def test_what_comes_to_nothing_says_why(tmp_path):

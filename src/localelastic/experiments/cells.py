@@ -68,7 +68,7 @@ def computed(
         joblib.delayed(_numbered)(number, kept, function, cell, version("localelastic"))
         for number, cell in enumerate(different)
     )
-    run = joblib.Parallel(n_jobs=min(workers, len(different)), return_as="generator_unordered")
+    run = _parallel(min(workers, len(different)))
     found: dict[Cell, Found | Failed] = {}
     progress(stage, 0, len(different))
     for number, value in run(calls):
@@ -102,6 +102,14 @@ def moments(
         assert not isinstance(result, Failed)  # it catches what its moments raise
         for moment, found in result.items():
             yield (cell, moment), found
+
+
+def _parallel(workers: int) -> joblib.Parallel:
+    """Tells of values as they come, where the backend can; Ray's returns them all at the end."""
+    try:
+        return joblib.Parallel(n_jobs=workers, return_as="generator_unordered")
+    except ValueError:
+        return joblib.Parallel(n_jobs=workers)
 
 
 def _numbered(number: int, kept: Callable[..., Found], *given: object) -> tuple[int, Found]:
