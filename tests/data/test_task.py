@@ -11,7 +11,7 @@ DATA = Examples.of(torch.arange(9.0)[:, None], classes=CLASSES, ids=list("abcdef
 
 def task(**changes):
     asked = {"primary": ["5", 8], "auxiliary": [3], "n_primary": 4, "n_auxiliary": 1}
-    return unchecked(primary_vs_auxiliary)(DATA, **asked | changes)
+    return primary_vs_auxiliary(DATA, **asked | changes)
 
 
 def test_first_sampling_in_data_order():
@@ -76,7 +76,6 @@ def test_equal_images_are_told_apart_by_id():
         ({"primary": []}, ClassError, "at least one primary class"),
         ({"auxiliary": []}, ClassError, "at least one auxiliary class"),
         ({"primary": "58"}, ClassError, r"write \['58'\]"),
-        ({"auxiliary": 3}, ClassError, r"write \[3\]"),
         ({"n_primary": 6}, ClassError, "6 examples of 5, 8, got 3 of 5, 2 of 8; ask for 4"),
         ({"n_auxiliary": 3}, ClassError, "3 examples of 3, got 2 of 3; ask for 2"),
         ({"n_primary": 0}, SettingError, "n_primary of 1 or more, or None for all, got 0"),
@@ -87,6 +86,11 @@ def test_equal_images_are_told_apart_by_id():
 def test_refused(changes, error, words):
     with pytest.raises(error, match=words):
         task(**changes)
+
+
+def test_one_class_alone_is_no_list():
+    with pytest.raises(ClassError, match=r"write \[3\]"):
+        unchecked(primary_vs_auxiliary)(DATA, primary=["5"], auxiliary=3)
 
 
 def test_examples_without_classes():

@@ -194,6 +194,9 @@ def test_missing_folders_and_photographs_are_said(photos, checkpoint, tmp_path):
             run_experiment(experiment, request_for(here, checkpoint))
     with pytest.raises(ReadError, match="no such folder"):
         run_experiment(Figure5(), request_for(tmp_path / "nowhere", checkpoint))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ReadError, match="got nothing"):
+        run_experiment(Figure5(), request_for(tmp_path / "empty", checkpoint))
     here = folder(tmp_path / "broken", {"tabby": 1, "tiger-cat": 1, "warplane": 1})
     (here / "warplane" / "00.png").write_bytes(b"hello")
     with pytest.raises(ReadError, match=r"00\.png as a photograph"):

@@ -25,7 +25,7 @@ Scale = Annotated[
     str | None,
     _run(
         "NAME",
-        f"{', '.join(SCALES)}: seconds, under two minutes, or as published.",
+        f"{', '.join(SCALES)}: seconds, minutes, or as published.",
         default=Request.scale,
     ),
 ]

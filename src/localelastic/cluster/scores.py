@@ -121,7 +121,10 @@ def chance_accuracy(
 
 
 def _contingency(classes: Any, labels: Any) -> tuple[np.ndarray, Int[np.ndarray, "classes k"]]:
-    """The distinct classes, and how many examples of each are in each cluster; both checked."""
+    """The distinct classes, and how many examples of each are in each cluster.
+
+    Both come from the caller, of whatever type, and are checked here.
+    """
     names, rows = _coded(classes)
     labels = np.asarray(labels)
     if labels.ndim != 1 or labels.dtype.kind not in "iu":

@@ -61,7 +61,7 @@ class Request:
     """What is asked of an experiment.
 
     Args:
-        scale: smoke (seconds, for tests), quick (under two minutes on two cores) or paper.
+        scale: smoke (seconds, for tests), quick (minutes on two cores) or paper.
         seeds: of networks and samples; the experiment's own number, from 0, if empty.
         photos: a folder of photographs, one sub-folder per class.
         classifier: a checkpoint for them.

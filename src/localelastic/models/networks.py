@@ -50,7 +50,8 @@ class TwoLayer(nn.Module):
         activation: Activation = Activation.RELU,
     ) -> None:
         super().__init__()
-        self.hidden = nn.Linear(_values(shape, width), width)
+        _expect_sizes(shape, width)
+        self.hidden = nn.Linear(prod(shape), width)
         self.readout = nn.Linear(width, 1)
         self.activation = activation
 
@@ -70,7 +71,8 @@ class ThreeLayer(nn.Module):
         activation: Activation = Activation.RELU,
     ) -> None:
         super().__init__()
-        self.first = nn.Linear(_values(shape, width), width)
+        _expect_sizes(shape, width)
+        self.first = nn.Linear(prod(shape), width)
         self.second = nn.Linear(width, width)
         self.readout = nn.Linear(width, 1)
         self.activation = activation
@@ -92,7 +94,8 @@ class ResNet(nn.Module):
         activation: Activation = Activation.RELU,
     ) -> None:
         super().__init__()
-        self.first = nn.Linear(_values(shape, width), width)
+        _expect_sizes(shape, width)
+        self.first = nn.Linear(prod(shape), width)
         self.second = nn.Linear(width, width)
         self.readout = nn.Linear(width, 1)
         self.activation = activation
@@ -115,7 +118,7 @@ class CNN(nn.Module):
 
     Raises:
         ModelError: an input that is not an image of at least 16 x 16.
-        SettingError: no unit.
+        SettingError: no hidden unit.
     """
 
     def __init__(
@@ -127,7 +130,7 @@ class CNN(nn.Module):
                 "the CNN expects images of shape (channels, height, width), at least 16 x 16, "
                 f"got inputs of shape {shape}; use a two-layer network instead"
             )
-        _values(shape, width)
+        _expect_sizes(shape, width)
         channels, height, breadth = shape
         self.conv1 = nn.Conv2d(channels, 20, 5)
         self.conv2 = nn.Conv2d(20, 50, 5)
@@ -145,8 +148,8 @@ class CNN(nn.Module):
         return self.readout(hidden).squeeze(1)
 
 
-def _values(shape: Shape, width: int) -> int:
-    """How many numbers an input has, in a network that has some of everything.
+def _expect_sizes(shape: Shape, width: int) -> None:
+    """Refuse a network without inputs or without hidden units.
 
     Raises:
         ModelError: inputs without numbers.
@@ -155,7 +158,6 @@ def _values(shape: Shape, width: int) -> int:
     expect_whole(width, "width", 1)
     if prod(shape) < 1:
         raise ModelError(f"expected inputs that hold numbers, got the shape {tuple(shape)}")
-    return prod(shape)
 
 
 def _pooled(size: int) -> int:
@@ -197,6 +199,7 @@ def build_network(name: str, shape: Shape, *, width: int | None = None, seed: in
 
     Raises:
         ModelError: an unknown name, or inputs the network cannot take.
+        SettingError: no hidden unit.
     """
     if name not in NETWORKS:
         raise ModelError(f"unknown network {name!r}; choose one of: {', '.join(NETWORKS)}")
