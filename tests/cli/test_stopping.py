@@ -16,6 +16,15 @@ from localelastic.cli.stopping import stoppable
 STOPPERS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 
+@pytest.fixture
+def heeded(number):
+    """The signal is not ignored, as it is where the tests run in the background or under nohup."""
+    before = signal.signal(number, lambda *_: None)
+    yield
+    signal.signal(number, before)
+
+
+@pytest.mark.usefixtures("heeded")
 @pytest.mark.parametrize("number", STOPPERS)
 @pytest.mark.parametrize("moment", ["prepare", "run_cluster", "write_run"])
 def test_a_signal_at_any_stage(run, here, data, monkeypatch, number, moment):
